@@ -86,6 +86,11 @@ class ModelledTables:
         noise = self._as_share(np.full(cells, self._agreement.margin(places).variance ** 0.5))
         return noise + math.sqrt(max(noise**2 - moved**2, 0.0))
 
+    def outside(self, names: Sequence[str]) -> float:
+        """The assumed share of records outside the largest cell of the table of these columns."""
+        places = (self.release.domain.names.index(name) for name in names)
+        return 1 - math.prod(float(self._sides[p].max() / self._sides[p].sum()) for p in places)
+
     @cached_property
     def _read(self) -> AsMeasured:
         return self.release.as_supposed(self.shares)

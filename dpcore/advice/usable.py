@@ -171,10 +171,12 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
 
 def graded_distances(
     release: Microdata | CompressedMicrodata, shares: Shares | None = None
-) -> list[float]:
-    """The distances by which a bundle grades tables, for some that represent all."""
+) -> list[tuple[float, float]]:
+    """What a bundle grades tables by, for some that represent all: the distance, and the share of
+    records outside the largest cell."""
     expected = ModelledTables(release, _or_typical(release, shares))
-    return [expected.apart(names) or 0.0 for names in _some_tables(release)]
+    tables = _some_tables(release)
+    return [(expected.apart(names) or 0.0, expected.outside(names)) for names in tables]
 
 
 def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:

@@ -2,10 +2,12 @@
 
 The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the plan has the one that
 minimises the sum of the expected errors of all wishes.  These errors are computed at nominal values,
-before rows and budget are known.  If release i has the error c_i with the whole budget, it has c_i / w_i
-with the share w_i, and
+before rows and budget are known.  If release i has the error c_i with the whole budget, it has the error
+c_i / w_i^p with the share w_i, where p is 1, or 1/2 for shares of rho, and
 
-    sum of c_i / w_i  is least for  w_i in proportion to the root of c_i:  then it is (sum of roots)^2.
+    sum of c_i / w_i^p  is least for  w_i in proportion to  c_i^(1 / (1 + p)).
+
+Records get at least a third, because they answer all the questions that no wish names.
 
 Every plan without a blank in its columns has been read in the same way as by ``dprelease explain``.
 """
@@ -59,14 +61,18 @@ OUT_OF_REACH = 20 * GOOD
 enough."""
 
 HIDDEN = (
-    "At {rows:,} records and alpha 1 noise hides this release even with the whole budget. Leave it out"
-    " if `dprelease explain` calls it not usable."
+    "At {rows:,} records and alpha 1 noise hides this release even with the whole budget, so its share"
+    " is the smallest. Leave it out if `dprelease explain` calls it not usable."
 )
+
+OF_RECORDS = 1 / 3
+"""The least share of the budget for records."""
 
 MOST_TOGETHER = 2**16
 """If all columns together have more cells than this, tables of pairs are more accurate."""
 
 SHARED = "These shares of the budget minimise the sum of the expected errors of all releases."
+WITH_RECORDS = f"{SHARED} Records get at least a third, because they are for all other questions."
 
 REFUSED = re.compile(r"^no plan can fulfil these wishes:\s*releases\[0\]\.(formula: )?")
 """The beginning of a refusal of the only release of a plan."""
@@ -305,11 +311,27 @@ class Draft(Written):
 
     @cached_property
     def cost(self) -> float:
-        """The sum of the expected errors of all wishes, at the shares of the budget that minimise it."""
+        """The sum of the expected errors of all wishes, at these shares of the budget."""
         try:
-            return sum(map(math.sqrt, self.errors.values())) ** 2
+            errors = self.errors
         except InputError:
             return math.inf
+        shares = self._shares(errors)
+        return sum(error * math.pow(shares[name], -self._power) for name, error in errors.items())
+
+    @property
+    def _power(self) -> float:
+        """Errors fall with this power of the share of the budget."""
+        return 0.5 if self.concentrated else 1.0
+
+    def _shares(self, errors: Mapping[str, float]) -> Mapping[str, float]:
+        """The share of the budget for each release, which add up to 1 (see above)."""
+        sizes = {name: error ** (1 / (1 + self._power)) for name, error in errors.items()}
+        records = {s.name for s in self.sections for wish in s.wishes if wish.kind == "records"}
+        others = sum(size for name, size in sizes.items() if name not in records)
+        for name in records:
+            sizes[name] = max(sizes[name], others * OF_RECORDS / (1 - OF_RECORDS))
+        return {name: size / sum(sizes.values()) for name, size in sizes.items()}
 
     @cached_property
     def errors(self) -> Mapping[str, float]:
@@ -355,7 +377,7 @@ class Draft(Written):
     def finished(self) -> Draft:
         """The draft with the best weights of releases, and with the mechanisms that were compared.
 
-        A release hidden by noise at any weight gets the weight of the largest error that can be reduced.
+        A release hidden by noise at any weight gets the smallest weight, so that others keep theirs.
         """
         plan = self.trial
         if plan is None:
@@ -364,11 +386,11 @@ class Draft(Written):
         for each in self.sections:
             if within := [e for e in self._errors_of(each) if e < OUT_OF_REACH]:
                 reached[each.name] = sum(within) or GOOD
-        most = max(reached.values(), default=1.0)
-        # By the roots the sum of all errors is least (see above).
-        roots = {name: math.sqrt(reached.get(name, most)) for name in self.errors}
-        least = max(min(roots.values()), max(roots.values()) / MOST_WEIGHT)
-        weights = {name: max(round(root / least), 1) for name, root in roots.items()}
+        fewest = min(reached.values(), default=1.0)
+        shares = self._shares({name: reached.get(name, fewest) for name in self.errors})
+        least = max(min(shares.values()), max(shares.values()) / MOST_WEIGHT)
+        weights = {name: max(round(share / least), 1) for name, share in shares.items()}
+        why = WITH_RECORDS if any(self.synthesis) else SHARED
         made: list[PlannedRelease] = []
         for section in self.sections:
             if "mechanism" in section.keys:
@@ -376,11 +398,11 @@ class Draft(Written):
             if self.concentrated:
                 section = section.with_gaussian_noise
             if section.name not in reached:
-                why = " ".join((section.why.get("", ""), HIDDEN.format(rows=ROWS))).strip()
-                section = section.but({"": why})
+                hidden = HIDDEN.format(rows=ROWS)
+                section = section.but({"": f"{section.why.get('', '')} {hidden}".strip()})
             if len({*weights.values()}) > 1:
                 section = section.but(
-                    {"weight": SHARED} if not made else {}, weight=weights[section.name]
+                    {"weight": why} if not made else {}, weight=weights[section.name]
                 )
             made.append(section)
         done = replace(self, sections=tuple(made))

@@ -43,6 +43,9 @@ GROUPS = (
 YES = ("yes", "true", "1", "y")
 FEWEST_VALUES = 3
 """A column with fewer steps between its bounds cannot have a density."""
+POWER = re.compile(r"(`[^`]+`|[^\W\d]\w*) *(?:\*\*|\^) *([23])(?![\w.])")
+"""A square or a cube, as in Python or R."""
+
 MOST_LISTED = 12
 MOST_TITLE = 200
 
@@ -205,13 +208,21 @@ def _map(text: str, of: Described) -> Wish:
 
 
 def named_family(text: str) -> tuple[str, str]:
-    """The family before a formula, or nothing, and the formula.
+    """The family before a formula, or nothing, and the formula as a plan writes it.
 
-    >>> named_family("logistic: insured ~ age"), named_family("pay ~ age")
-    (('logistic', 'insured ~ age'), ('', 'pay ~ age'))
+    >>> named_family("logistic: insured ~ age"), named_family("pay ~ age + I(age^2)")
+    (('logistic', 'insured ~ age'), ('', 'pay ~ age + {age * age}'))
     """
+    text = re.sub(r"\bI\(([^(){}]*)\)", r"{\1}", text)
+    # Outside braces such a sign means interactions.
+    text = re.sub(r"\{[^{}]*\}", lambda part: POWER.sub(_product, part[0]), text)
+    text = re.sub(r"\{\(([^(){}]*)\)\}", r"{\1}", text)
     named = re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
     return (named[1], named[2]) if named else ("", text)
+
+
+def _product(power: re.Match[str]) -> str:
+    return f"({' * '.join([power[1]] * int(power[2]))})"
 
 
 def _model(text: str, of: Described, option: str = "") -> Wish:

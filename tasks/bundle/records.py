@@ -29,7 +29,7 @@ from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
 from dpcore.synthesis.column import ColumnDensity, ColumnValues, wide_cells
 from dpcore.synthesis.decode import decode_records
-from schemas.bundle.grades import NOT_MEASURED, ROUGHLY, WITHIN, grade
+from schemas.bundle.grades import FEWEST, NOT_MEASURED, ROUGHLY, WITHIN, grade
 from schemas.bundle.manifest import Understated
 from schemas.plan import Plan
 from schemas.plan.linked import NUMBER, PLACE, SIZE
@@ -51,14 +51,16 @@ SUPPORT = {
     f" {MOST_SETS} larger sets that the release measured together",
     "ways": "Number of columns in the set",
     "cells": "Number of cells of their joint table, in which values may be grouped",
-    "grade": f"accurate: distance plus expected_distance is at most {WITHIN}, so at most about this"
-    f" share of the records is in a wrong cell. rough: the sum is at most {ROUGHLY}, or most records"
-    " are in one bin or group, whose inner distribution is assumed. noise: the sum is larger. unknown:"
-    " the set was measured, but the sum is not known. not measured: the model assumes the joint"
+    "grade": f"accurate: distance plus expected_distance is at most {WITHIN} of outside_largest, so"
+    " about this share of the records outside the largest cell may be in a wrong cell. rough: the sum is"
+    f" at most {ROUGHLY} of it, or most records are in one bin or group, whose inner distribution is"
+    f" assumed. noise: the sum is larger. Here outside_largest counts as at least {FEWEST}. unknown: the"
+    " set was measured, but the sum is not known. not measured: the model assumes the joint"
     " distribution, as for every larger set that is not listed",
     "standard_error": "Standard error of a cell of the joint table, from privacy noise",
     "distance": "Total variation distance between the records and the noisy table",
     "expected_distance": "Average total variation distance caused by privacy noise alone",
+    "outside_largest": "Share of the records that are not in the largest cell of the joint table",
     "derived_from": "Columns from which this column is computed in each record. Such a column is not"
     " drawn and has no cells",
 }
@@ -174,7 +176,7 @@ class SyntheticRecords:
         if isinstance(self.release, TableOfCounts):
             found = self.release.as_measured(noisy)
             groups = {self.domain.names[place]: each for place, each in found.groups.items()}
-        wide = {each for each in chosen if len(each) > 1 and not groups.keys().isdisjoint(each)}
+        wide = {each for each in chosen if not groups.keys().isdisjoint(each)}
         if wide:
             assert isinstance(found.release, Samplable)
             assert found.noisy
@@ -217,10 +219,11 @@ class SyntheticRecords:
         public = self.release.adjacency.public_rows
         total = self.release.rows if public else counts.sum()
         if not len(self.codes) or not counts.any() or total <= 0:
-            unknown = dict.fromkeys(("standard_error", "distance", "expected_distance"), math.nan)
-            return row | unknown | {"grade": grade(found is not None, math.nan)}
+            unknown = dict.fromkeys(SUPPORT, math.nan)
+            return unknown | row | {"grade": grade(found is not None, math.nan)}
         coarse = any(
-            self._mostly_in_one_bin(position, groups.get(name))
+            # Values inside the groups of a single column were counted too.
+            self._mostly_in_one_bin(position, groups.get(name) if len(names) > 1 else None)
             for name, position in zip(names, positions, strict=True)
         )
         codes = [
@@ -230,11 +233,13 @@ class SyntheticRecords:
         cells = np.bincount(np.ravel_multi_index(codes, shape), minlength=size)
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
         expected = size * error * MEAN_ABSOLUTE / total / 2
+        outside = 1 - float(cells.max()) / len(self.codes)
         return row | {
             "standard_error": error,
             "distance": float(distance),
             "expected_distance": expected,
-            "grade": grade(True, float(distance) + expected, coarse),
+            "outside_largest": outside,
+            "grade": grade(True, float(distance) + expected, outside, coarse),
         }
 
     def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:

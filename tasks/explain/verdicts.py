@@ -143,17 +143,17 @@ def _reaches(plan: Plan, aim: str, release: Release) -> bool:
     return VERDICTS.index(says) >= VERDICTS.index(aim)
 
 
-def _verdict_on_tables(distances: Sequence[float]) -> str:
-    """The verdict for the grade of the table with the median distance."""
-    return {ACCURATE: GOOD_WORD, ROUGH: ROUGH_WORD, NOISE: NOT_USABLE}[
-        grade(True, median(distances))
-    ]
+def _verdict_on_tables(distances: Sequence[tuple[float, float]]) -> str:
+    """The verdict for the median grade of the tables; of two, the worse one."""
+    grades = sorted(GRADES.index(grade(True, *each)) for each in distances)
+    middle = GRADES[grades[(len(grades) - 1) // 2]]
+    return {ACCURATE: GOOD_WORD, ROUGH: ROUGH_WORD, NOISE: NOT_USABLE}[middle]
 
 
-def _of_tables(distances: Sequence[float]) -> str:
+def _of_tables(distances: Sequence[tuple[float, float]]) -> str:
     """The grades of tables in words, with their shares if grades differ."""
-    percent = f"{float(f'{100 * min(median(distances), 1.0):.2g}'):g}%"
-    grades = [grade(True, each) for each in distances]
+    percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
+    grades = [grade(True, *each) for each in distances]
     parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
     differ = (
         f"; the bundle will grade its tables about {', '.join(parts)}" if len(parts) > 1 else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,12 @@ from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
-from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
-from dpcore.releases.models.model import HIDDEN, MeasuredModel
+from dpcore.releases.models.model import HIDDEN, MeasuredModel, ModelFit
 from dpcore.releases.numbers.moments import Moments
 from schemas.first_plan.wishes import MODELS, event_category, named_family
 from schemas.plan import Plan
-from schemas.releases.formulas import CONSTANT
+from schemas.releases.formulas import CONSTANT, terms_of
 from schemas.releases.model import ModelSection
 from schemas.survey.columns import CategoricalColumn
 from tasks.inference.fit import Fit, answering, fit_of
@@ -30,6 +30,15 @@ Draws = Callable[[str], Noisy]
 
 Shares = Callable[[Domain], Mapping[str, Floats]]
 """By column, the share of each cell (cells,), as it is supposed."""
+
+
+class _SameModel(NamedTuple):
+    """A formula of a measured model, the names (p,) of its terms, and the change (p, p) from the
+    coefficients as they were measured to those of this formula."""
+
+    formula: str
+    names: Sequence[str]
+    change: Floats
 
 
 def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
@@ -45,10 +54,10 @@ def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
         event = _about_event(plan, formula)
         formula, family = event or formula, "binomial" if event else family
     for release in plan.of_period.values():
-        if isinstance(release, MeasuredModel) and (family or release.family) == release.family:
-            same = _meaning(release.formula)
-            if same and same == _meaning(formula):
-                return release.formula, release.family
+        if not isinstance(release, MeasuredModel) or family not in (None, "", release.family):
+            continue
+        if same := _in_words_of(release, formula):
+            return same.formula, release.family
     return formula, family or "gaussian"
 
 
@@ -78,13 +87,14 @@ def fit_measured(
     ``draws``: None before there are any, for what is expected of columns with these ``shares``.
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
-    asked, models = _meaning(formula), list[str]()
+    models = list[str]()
     for release in plan.of_period.values():
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
-            if asked and (_meaning(release.formula), release.family) == (asked, family):
+            if family == release.family and (same := _in_words_of(release, formula)):
+                answer = _fitted(release, draws, shares).changed(same.change)
                 assumed = *release.design.assumed, *plan.cut_off
-                return release.name, _fitted(release, draws, shares).assuming(assumed)
+                return release.name, _fit_of(same, family, answer).assuming(assumed)
 
     def points_of(of: Moments) -> Points:
         if draws:
@@ -130,26 +140,33 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
     ]
 
 
-def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> Fit:
-    assert release.terms is not None
-    if draws:
-        found = release.fitted(draws(release.name))
-    else:
-        assert shares is not None
-        found = expected_model(release, shares(Domain(release.terms.axes)))
+def _fit_of(same: _SameModel, family: str, found: ModelFit) -> Fit:
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
-    numbers = (found.values, sampling, privacy)
-    return fit_of(release.formula, release.family, release.terms.names, numbers, HIDDEN)
+    return fit_of(same.formula, family, same.names, (found.values, sampling, privacy), HIDDEN)
 
 
-def _meaning(formula: str) -> tuple[object, ...]:
-    """The same for formulas that differ in blanks, or in the order of columns that are added up."""
+def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> ModelFit:
+    assert release.terms is not None
+    if draws:
+        return release.fitted(draws(release.name))
+    assert shares is not None
+    return expected_model(release, shares(Domain(release.terms.axes)))
+
+
+def _in_words_of(release: MeasuredModel, formula: str) -> _SameModel | None:
+    """The measured model in the words of a formula; None if that is another model.
+
+    If only the order of terms differs, the words are the release's own.
+    """
+    assert release.terms is not None
     try:
-        read = ModelFormula.read(formula)
-    except ValueError:  # more than a plan may hold
-        return ()
-    words = [token.word for token in read.tokens]
-    response = tuple(words[: words.index("~")])
-    added = ModelFormula.read(f"y ~ {read.terms}").added_columns()
-    return response, frozenset(added) if added else tuple(words)
+        terms = terms_of(formula, release.family, release.terms.axes)
+    except ValueError:  # of other columns, or of what cannot be computed in these cells
+        return None
+    change = release.terms.change_to(terms)
+    if change is None:
+        return None
+    if {*terms.names} == {*release.terms.names}:
+        return _SameModel(release.formula, release.terms.names, np.eye(len(change)))
+    return _SameModel(formula, terms.names, change)

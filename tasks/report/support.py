@@ -41,8 +41,9 @@ def how_supported(
     if np.any(ways == 2):
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. In an accurate table,"
-            " noise and fit put at most about a tenth of the records into a wrong cell; in a rough"
-            " table, at most about a third. A table graded noise says nothing."
+            " noise and fit put into a wrong cell at most about a tenth as many records as are outside"
+            " the largest cell; in a rough table, at most about a third. A table graded noise says"
+            " nothing."
         )
         if triples:
             text += (

@@ -112,6 +112,17 @@ class ModelFit(NamedTuple):
     privacy: Floats
     hidden: Booleans
 
+    def changed(self, change: Floats) -> ModelFit:
+        """The same model in other terms (``ModelTerms.change_to``)."""
+        # What hides a term hides every sum that it is in, and no other.
+        hidden = np.asarray((change[:, self.hidden] != 0).any(axis=1))
+        own = np.where(self.hidden, 0.0, change)
+        sampling, privacy = (
+            own @ np.where(np.outer(~self.hidden, ~self.hidden), each, 0.0) @ own.T
+            for each in (self.sampling, self.privacy)
+        )
+        return ModelFit(change @ self.values, sampling, privacy, hidden)
+
 
 @dataclass(frozen=True)
 class MeasuredModel(Release):

@@ -170,18 +170,51 @@ class ModelTerms:
             cells = cells * self._size(i) + codes[:, i]
         return cells
 
+    def _cells(self, group: TermGroup) -> Integers:
+        """Codes (cells, axes) of all cells of a group's columns."""
+        sizes = [self._size(a) for a in group.attributes]
+        grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
+        codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
+        codes[:, list(group.attributes)] = grid
+        return codes
+
+    def change_to(self, other: ModelTerms) -> Floats | None:
+        """The matrix (p, p) that turns coefficients of these terms into those of the other terms of the
+        same model; None if the other terms, over the same axes, make another model.
+
+        They are the same model if each term of the other is a sum of these in every cell.
+        """
+        if other.size != self.size or not self._same_response(other):
+            return None
+        sums = np.zeros((self.size, self.size))
+        for group in other.groups:
+            codes = other._cells(group)
+            near = [g for g in self.groups if {*g.attributes} <= {*group.attributes}]
+            places = [place for each in near for place in each.places]
+            if not places:
+                return None
+            here = np.column_stack([g.values[self._at(g, codes)] for g in near])
+            found = np.linalg.lstsq(here, group.values, rcond=None)[0]
+            largest = np.abs(group.values).max(axis=0)
+            if np.any(np.abs(here @ found - group.values) > COLLINEAR * largest):
+                return None
+            sums[np.ix_(places, group.places)] = found
+        change = np.linalg.inv(sums)
+        return np.asarray(np.where(np.abs(change) < COLLINEAR, 0.0, change))
+
+    def _same_response(self, other: ModelTerms) -> bool:
+        mine, theirs = self.response, other.response
+        return mine.attributes == theirs.attributes and np.array_equal(mine.values, theirs.values)
+
     @cached_property
     def basis(self) -> tuple[Floats, tuple[Floats, ...]]:
         """The matrix T (p, p), and the values (cells, k) of each group in the new basis."""
         found, tables = np.zeros((self.size, self.size)), []
         for group in self.groups:
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
-            sizes = [self._size(a) for a in group.attributes]
-            grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
-            codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
-            codes[:, list(group.attributes)] = grid
+            codes = self._cells(group)
             others = [g.values[self._at(g, codes)] for g in below]
-            before = np.column_stack(others) if others else np.zeros((len(grid), 0))
+            before = np.column_stack(others) if others else np.zeros((len(codes), 0))
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
             left = group.values - before @ slopes
             factor = np.linalg.qr(left, mode="r")

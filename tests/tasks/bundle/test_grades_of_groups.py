@@ -62,5 +62,11 @@ def test_pairs_of_wide_columns_are_compared_with_the_table_that_was_counted(keep
     distance = np.abs(made / ROWS - counts / ROWS).sum() / 2
     assert found["distance"] == pytest.approx(distance, abs=0.02)
     assert 0 < found["expected_distance"] < 0.2
-    usual = grade(True, found["distance"] + found["expected_distance"])
+    largest = np.bincount(first * size + second).max() / ROWS
+    assert found["outside_largest"] == pytest.approx(1 - largest)
+    (alone,) = np.flatnonzero(support["columns"] == "age")
+    ages = groups[records.domain.names.index("age")].max() + 1
+    # The counts of single ages, whose noise would make this column useless, are no table of readers.
+    assert (support["cells"][alone], support["grade"][alone]) == (ages, "accurate")
+    usual = grade(True, found["distance"] + found["expected_distance"], found["outside_largest"])
     assert (usual, found["grade"]) == ("accurate", "rough" if assumed else "accurate")

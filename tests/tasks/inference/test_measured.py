@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpcore.errors import InputError
+from dpcore.releases.models.model import ModelFit
 from schemas.plan import load_plan
 from tasks.explain.analysis import expected_fit
 from tasks.inference.measured import wider
@@ -65,6 +66,40 @@ def test_a_measured_model_is_found_by_whoever_asks_for_it_in_other_words(plan_do
     ):
         with pytest.raises(InputError, match="was not measured"):
             bundle.fit(asked, family)
+
+
+def test_a_measured_model_answers_in_other_terms(plan_document, tmp_path):
+    """A mean for men is the sum of two measured coefficients, with the error of the sum."""
+    bundle = opened(planned(plan_document), tmp_path)
+    measured, covariance = bundle.fit("income ~ age + sex"), bundle.table("pay.covariance")
+    found = bundle.fit("income ~ 0 + C(sex) + age")
+    women, men = found["C(sex)[F]"], found["C(sex)[M]"]
+    assert women.estimate == pytest.approx(measured["Intercept"].estimate)
+    both = np.isin(covariance["term"], ["Intercept", "sex[T.M]"])
+    both &= np.isin(covariance["other"], ["Intercept", "sex[T.M]"])
+    parts = measured["Intercept"].estimate + measured["sex[T.M]"].estimate
+    assert men.estimate == pytest.approx(parts)
+    for part in ("sampling", "privacy"):
+        # The table has one triangle or both.
+        own = covariance[part][both & (covariance["term"] == covariance["other"])].sum()
+        other = covariance[part][both & (covariance["term"] != covariance["other"])].mean()
+        assert getattr(men, f"{part}_error") ** 2 == pytest.approx(own + 2 * other, rel=1e-6)
+    assert found["age"].standard_error == pytest.approx(measured["age"].standard_error)
+    squares = bundle.fit("income ~ age + {sex == 'M'}")
+    assert squares.formula == "income ~ age + {sex == 'M'}"
+
+
+def test_only_sums_with_a_hidden_term_have_no_error():
+    fit = ModelFit(
+        np.array([1.0, 2.0, 3.0]),
+        np.diag([1.0, np.nan, 4.0]),
+        np.diag([0.5, np.inf, 1.0]),
+        np.array([False, True, False]),
+    )
+    found = fit.changed(np.array([[1.0, 0, 0], [0, 1, 1], [1, 0, 1]]))
+    assert found.values.tolist() == [1, 5, 4]
+    assert found.hidden.tolist() == [False, True, False]
+    assert (found.sampling[2, 2], found.privacy[2, 2]) == (5.0, 1.5)
 
 
 def test_a_column_of_two_categories_is_about_the_same_event_from_every_source(

@@ -303,16 +303,23 @@ def test_records_that_miss_a_table_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("measured", "distance", "expected"),
+    ("measured", "distance", "outside", "expected"),
     [
-        (False, 0.0, "not measured"),
-        (False, math.nan, "not measured"),
-        (True, math.nan, "unknown"),
-        (True, 0.1, "accurate"),
-        (True, 0.1001, "rough"),
-        (True, 0.3001, "noise"),
-        (True, math.inf, "noise"),
+        (False, 0.0, 1.0, "not measured"),
+        (False, math.nan, 1.0, "not measured"),
+        (True, math.nan, 1.0, "unknown"),
+        (True, 0.1, 1.0, "accurate"),
+        (True, 0.1001, 1.0, "rough"),
+        (True, 0.3001, 1.0, "noise"),
+        (True, math.inf, 1.0, "noise"),
+        (True, 0.0199, 0.2, "accurate"),
+        (True, 0.0201, 0.2, "rough"),
+        (True, 0.0601, 0.2, "noise"),
+        (True, 0.0049, 0.0, "accurate"),
+        (True, 0.0051, 0.0, "rough"),
     ],
 )
-def test_a_grade_says_how_many_records_may_be_in_a_wrong_cell(measured, distance, expected):
-    assert grade(measured, distance) == expected
+def test_a_grade_says_how_many_records_may_be_in_a_wrong_cell(
+    measured, distance, outside, expected
+):
+    assert grade(measured, distance, outside) == expected

@@ -20,6 +20,46 @@ def every_code(axes):
 
 
 @pytest.mark.parametrize(
+    ("formula", "other", "same"),
+    [
+        ("pay ~ age + place", "pay ~ place + age", True),
+        ("pay ~ age + place", "pay ~ age + C(place)", True),
+        ("pay ~ age + place", "pay ~ 0 + place + age", True),
+        ("pay ~ age + place", "pay ~ {age - 40} + C(place, contr.treatment(base='b'))", True),
+        ("pay ~ age + place", "pay ~ age + {place == 'a'} + {place == 'c'}", True),
+        ("pay ~ age + {age*age}", "pay ~ I(age**2) + age", True),
+        ("pay ~ sex * age", "pay ~ 0 + sex + sex:age", True),
+        ("pay ~ age + place", "pay ~ age + {place == 'a'} + {place == 'a'} * 2", False),
+        ("pay ~ age + {age*age}", "pay ~ age + {age*age*age}", False),
+        ("pay ~ sex * age", "pay ~ sex + age + {age*age}", False),
+        ("pay ~ age + place", "{pay + 1} ~ age + place", False),
+        ("{pay > 50} ~ age", "{pay > 60} ~ age", False),
+        ("pay ~ sex + age", "pay ~ age + {(sex == 'M') & (age > 30)} + {age > 30}", False),
+    ],
+)
+def test_the_same_model_in_other_words_has_the_same_predictors(formula, other, same):
+    axes = tuple(axis for axis in AXES if axis.name in formula)
+    terms = terms_of(formula, "gaussian", axes)
+    try:
+        asked = terms_of(other, "gaussian", axes)
+    except ValueError:
+        assert not same
+        return
+    change = terms.change_to(asked)
+    assert (change is not None) == same
+    if not same:
+        return
+    codes = every_code(axes)
+    codes = codes[terms.kept(codes)]
+    beta = np.random.default_rng(1).normal(size=terms.size)
+    found = [
+        sum(g.values[of._at(g, codes)] @ numbers[list(g.places)] for g in of.groups)
+        for of, numbers in ((terms, beta), (asked, change @ beta))
+    ]
+    assert np.allclose(*found)
+
+
+@pytest.mark.parametrize(
     "formula",
     ["pay ~ age + {age*age} + place", "pay ~ sex * age", "pay ~ 0 + C(place) + age", "pay ~ 1"],
 )
