@@ -36,14 +36,14 @@ CONSTRUCTIONS = (
         "Hall 1.3.1",
         "dpcore/mechanisms/laplace.py",
         "histogram: discrete-laplace",
-        "drawn exactly on integers, as floating-point noise is not private",
+        "drawn exactly on integers",
     ),
     Construction(
         "Gaussian noise",
         "Hall 1.3.2, HRW 2.1",
         "dpcore/mechanisms/gaussian.py",
         "margins: discrete-gaussian",
-        "the printed constant is not private for large alpha; an exact condition replaces it",
+        "the printed constant is not private for large alpha",
     ),
     Construction(
         "Gamma noise",
@@ -84,7 +84,7 @@ CONSTRUCTIONS = (
         "Hall 1.3.5",
         "dpcore/releases/counts/best_answer.py",
         "count: discrete-laplace",
-        "geometric noise and the best answer to it need no linear program",
+        "needs no linear program",
     ),
     # Chapter 2
     Construction(
@@ -106,7 +106,7 @@ CONSTRUCTIONS = (
         "Hall 2.3.1",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "the printed bound needs at least 6/alpha records; geometric noise attains this one",
+        "the printed bound needs at least 6/alpha records",
     ),
     Construction(
         "Least error on every table",
@@ -134,7 +134,7 @@ CONSTRUCTIONS = (
         "Hall 2.4.1",
         "dpcore/mechanisms/thresholded.py",
         "tests/dpcore/releases/counts/test_histogram.py",
-        "taken only if the bound, with the public number of records, is smaller",
+        "taken only if its bound is smaller",
     ),
     Construction(
         "Least error of a sparse histogram",
@@ -160,7 +160,7 @@ CONSTRUCTIONS = (
         "Hall 3.2.2",
         "dpcore/releases/densities/spectral_density.py",
         "density: spectral-gaussian",
-        "the printed covariance is not squared; the constant coefficient needs no noise",
+        "the printed covariance is not squared",
     ),
     Construction(
         "Kernel density with a Gaussian process",
@@ -181,28 +181,28 @@ CONSTRUCTIONS = (
         "HRW 4.1.2",
         "dpcore/releases/densities/tuned.py",
         "tests/dpcore/releases/densities/test_tuned.py",
-        "by quartiles, exactly, or by the error of records left out; both are compared above",
+        "by quartiles or by the error of records left out, as compared above",
     ),
     Construction(
         "Functions in a Sobolev space",
         "Hall 3.3.2, HRW 4.2",
         "dpcore/releases/densities/kernels.py",
         "tests/dpcore/releases/densities/test_kernels.py",
-        "the sharp sensitivity is about half of the printed one; an integral is wrong by sqrt(2)",
+        "the sharp sensitivity is about half of the printed one",
     ),
     Construction(
         "Kernel machines",
         "Hall 3.3.3, HRW 4.3",
         "dpcore/releases/machines/machine.py",
         "classifier: gaussian-process",
-        "no free intercept, as its sensitivity is unbounded; the solver's error is added",
+        "no free intercept, as its sensitivity is unbounded",
     ),
     Construction(
         "A choice among finitely many functions",
         "HRW 3.2",
         "papers/listed_function/release.py",
         "listed-function: nearest-function",
-        "from 1,000 records on, noise on the distribution itself is better, as compared above",
+        "beaten by noise on the distribution itself, as compared above",
     ),
     # Chapter 4
     Construction(
@@ -217,8 +217,7 @@ CONSTRUCTIONS = (
         "Hall 4.4.2 to 4.4.4",
         "papers/difference_body/body.py",
         "density: difference-body",
-        "the printed sensitivity is 2/n instead of (m + 1)/n: not private. The difference body is"
-        " used, drawn by rejection instead of a Markov chain",
+        "the printed sensitivity is 2/n instead of (m + 1)/n: not private",
     ),
     # Chapter 5, and Hall, Rinaldo & Wasserman 2011
     Construction(
@@ -254,7 +253,7 @@ CONSTRUCTIONS = (
         "RDP 6",
         "papers/u_statistic/mechanism.py",
         "u-statistic: random-smooth-laplace",
-        "proved for every n; Kendall's tau is left out: it gains for nearly equal columns alone",
+        "proved for every n; without Kendall's tau",
     ),
     Construction(
         "Two stronger definitions",
