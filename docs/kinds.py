@@ -1,6 +1,7 @@
 """The pages of the kinds of release: the example on each page runs, on one made-up survey, and its
 pictures are those of the report of that release."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ from tasks.report.release import ReportPart, release_parts
 HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
+FIRST_ROWS = 8
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
 TRADES = [
     "shop",
@@ -155,15 +157,15 @@ def style() -> str:
 
 
 def illustrated(page: str, kind: str) -> str:
-    """A page, with pictures of its example behind the example."""
+    """A page, with the first picture of its example behind the example, or else rows of a table."""
     drawn = parts()[kind].drawn
+    figures = [each if each.needed else replace(each, table=None) for each in drawn.figures[:1]]
     template = ENVIRONMENT.from_string(
         '{% import "parts.html" as parts %}'
         "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"
         "{% for table in tables %}{{ parts.numbers(table) }}{% endfor %}"
     )
-    shown = template.render(
-        figures=drawn.figures[:2], tables=[] if drawn.figures else drawn.tables[:1]
-    )
+    tables = [replace(each, rows=each.rows[:FIRST_ROWS]) for each in drawn.tables[:1]]
+    shown = template.render(figures=figures, tables=[] if figures else tables)
     example, end, rest = page.partition("\n```\n")
     return f'{example}{end}\n<div class="figures">{shown}</div>\n{rest}'

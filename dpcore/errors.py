@@ -12,6 +12,7 @@
     +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
     +-- LedgerError               the ledger contradicts the request
     |   +-- UnusableLedgerError       it cannot be reached, read or written, or is damaged
+    |   +-- LostLedgerError           an old copy, or the wrong one: it misses what was published
     +-- ServerError           exit code 7: the Prefect server does not answer
     +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 

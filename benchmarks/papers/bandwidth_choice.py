@@ -95,11 +95,12 @@ def _draw(lines: list[Line], figure: Any) -> None:
 def _beside(lines: list[Line]) -> list[Row]:
     return [
         (
-            f"{line['law']}, n = {line['n']:,}: rule of thumb, private choice",
-            "proposed, not measured",
+            f"{line['law']}, n = {line['n']:,}",
+            "not measured",
             f"{line['rule']:,.3g}, {line['choice']:,.3g}",
         )
         for line in lines
+        if line["n"] in (SIZES[0], SIZES[-1])
     ]
 
 
@@ -108,12 +109,9 @@ EXPERIMENTS = (
         "hrw-4.1.2",
         "A private choice of the bandwidth",
         "Hall, Rinaldo & Wasserman (2013), section 4.1.2",
-        "The errors are multiples of the best bandwidth's, noise included. Of alpha = 1 the choice has"
-        " 0.2. The private choice is `private: error` of a plan: by the exponential mechanism, from"
-        " bandwidths of 0.005 of the range to all of it, by the squared error of records left out and"
-        " that of the noise. Its sensitivity is about 1.08/(n h), that of each"
-        " bandwidth for itself. The rule of thumb is `private: quantiles`: it is better for one normal,"
-        " and useless for two narrow ones.",
+        "Errors of two methods, `private: quantiles` and `private: error`, as multiples of the error"
+        " with the best bandwidth. The first, a rule of thumb, is better for one normal, and useless for"
+        " two narrow ones. alpha is 1, of which the choice spends 0.2.",
         50,
         measure,
         _beside,

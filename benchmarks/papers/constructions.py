@@ -36,14 +36,14 @@ CONSTRUCTIONS = (
         "Hall 1.3.1",
         "dpcore/mechanisms/laplace.py",
         "histogram: discrete-laplace",
-        "drawn exactly on integers, as floating-point noise is not private",
+        "drawn exactly on integers",
     ),
     Construction(
         "Gaussian noise",
         "Hall 1.3.2, HRW 2.1",
         "dpcore/mechanisms/gaussian.py",
         "margins: discrete-gaussian",
-        "the printed constant is not private for large alpha; an exact condition replaces it",
+        "the printed constant is not private for large alpha",
     ),
     Construction(
         "Gamma noise",
@@ -84,7 +84,7 @@ CONSTRUCTIONS = (
         "Hall 1.3.5",
         "dpcore/releases/counts/best_answer.py",
         "count: discrete-laplace",
-        "geometric noise and the best answer to it need no linear program",
+        "needs no linear program",
     ),
     # Chapter 2
     Construction(
@@ -106,7 +106,7 @@ CONSTRUCTIONS = (
         "Hall 2.3.1",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "the printed bound needs at least 6/alpha records; geometric noise attains this one",
+        "the printed bound needs at least 6/alpha records",
     ),
     Construction(
         "Least error on every table",
@@ -134,7 +134,7 @@ CONSTRUCTIONS = (
         "Hall 2.4.1",
         "dpcore/mechanisms/thresholded.py",
         "tests/dpcore/releases/counts/test_histogram.py",
-        "taken only if the bound, with the public number of records, is smaller",
+        "taken only if its bound is smaller",
     ),
     Construction(
         "Least error of a sparse histogram",
@@ -160,7 +160,7 @@ CONSTRUCTIONS = (
         "Hall 3.2.2",
         "dpcore/releases/densities/spectral_density.py",
         "density: spectral-gaussian",
-        "the printed covariance is not squared; the constant coefficient needs no noise",
+        "the printed covariance is not squared",
     ),
     Construction(
         "Kernel density with a Gaussian process",
@@ -181,28 +181,28 @@ CONSTRUCTIONS = (
         "HRW 4.1.2",
         "dpcore/releases/densities/tuned.py",
         "tests/dpcore/releases/densities/test_tuned.py",
-        "by quartiles, exactly, or by the error of records left out; both are compared above",
+        "by quartiles or by the error of records left out, as compared above",
     ),
     Construction(
         "Functions in a Sobolev space",
         "Hall 3.3.2, HRW 4.2",
         "dpcore/releases/densities/kernels.py",
         "tests/dpcore/releases/densities/test_kernels.py",
-        "the sharp sensitivity is about half of the printed one; an integral is wrong by sqrt(2)",
+        "the sharp sensitivity is about half of the printed one",
     ),
     Construction(
         "Kernel machines",
         "Hall 3.3.3, HRW 4.3",
         "dpcore/releases/machines/machine.py",
         "classifier: gaussian-process",
-        "no free intercept, as its sensitivity is unbounded; the solver's error is added",
+        "no free intercept, as its sensitivity is unbounded",
     ),
     Construction(
         "A choice among finitely many functions",
         "HRW 3.2",
         "papers/listed_function/release.py",
         "listed-function: nearest-function",
-        "from 1,000 records on, noise on the distribution itself is better, as compared above",
+        "beaten by noise on the distribution itself, as compared above",
     ),
     # Chapter 4
     Construction(
@@ -217,8 +217,7 @@ CONSTRUCTIONS = (
         "Hall 4.4.2 to 4.4.4",
         "papers/difference_body/body.py",
         "density: difference-body",
-        "the printed sensitivity is 2/n instead of (m + 1)/n: not private. The difference body is"
-        " used, drawn by rejection instead of a Markov chain",
+        "the printed sensitivity is 2/n instead of (m + 1)/n: not private",
     ),
     # Chapter 5, and Hall, Rinaldo & Wasserman 2011
     Construction(
@@ -254,7 +253,7 @@ CONSTRUCTIONS = (
         "RDP 6",
         "papers/u_statistic/mechanism.py",
         "u-statistic: random-smooth-laplace",
-        "proved for every n; Kendall's tau is left out: it gains for nearly equal columns alone",
+        "proved for every n; without Kendall's tau",
     ),
     Construction(
         "Two stronger definitions",
@@ -317,7 +316,7 @@ CONSTRUCTIONS = (
 def constructions_section() -> str:
     """The table of the page."""
     rows = "\n".join(
-        f"| {each.name} | {each.source} | {_where(each)} | {_runs(each)} | {each.corrected or '-'} |"
+        f"| {each.name} | {each.source} | {_runs(each)} | {each.corrected or '-'} |"
         for each in CONSTRUCTIONS
     )
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
@@ -325,28 +324,20 @@ def constructions_section() -> str:
 
 The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
 Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
-WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
-mechanism of a plan, or the file that runs it.
+WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Built as" is a kind and
+mechanism of a plan, or a file.
 
-| construction | source | where | runs as | corrected |
-|---|---|---|---|---|
+| construction | source | built as | corrected |
+|---|---|---|---|
 {rows}
 
 ### Points that are asked later
 
-The process of Hall 3.2.5 may answer further points later, at no further price. `asked-function` answers
-the points that its plan lists; a later point needs a new release. For the old price, a later answer must
-be about the same table as the earlier ones: if a person's record has moved in between, it may use the
-price once before and once after. Only a fingerprint of the table could prove that it is the same, and
-the ledger keeps nothing exact from a survey. Besides, committed draws, sealed bundles and approvals are
-final, and a list of answers that grows is not. Little is lost: a plan may list 1,024 points at the
-price of one, and a released `function` answers all later questions.
+The process of Hall 3.2.5 may answer further points later at no further price. `asked-function` answers
+only the points that its plan lists, because nothing proves that the table is still the same. A plan may
+list 1,024 points at the price of one, and a released `function` answers all later questions.
 """
 
 
-def _where(each: Construction) -> str:
-    return f"`{each.home}`" if each.home else "-"
-
-
 def _runs(each: Construction) -> str:
-    return f"`{each.runs}`" if each.runs else "-"
+    return f"`{each.runs if ': ' in each.runs else each.home}`" if each.home else "-"

@@ -104,8 +104,7 @@ EXPERIMENTS = (
         "Hall, Rinaldo & Wasserman (2013), figure 1 (thesis, figure 3.2)",
         "n = 100 points from two normals around 0.3 and 0.7, h = 0.1, alpha = 1, beta = 0.1. The noise"
         " is less than half of the paper's, because the analytic calibration replaces c(beta). The"
-        " paper prints the covariance as (c Delta/alpha) K instead of (c Delta/alpha)^2 K. It does not"
-        " state the spread of the two normals; 0.1 is assumed.",
+        " paper prints the covariance as (c Delta/alpha) K instead of (c Delta/alpha)^2 K.",
         200,
         partial(measure, "gaussian"),
         partial(_beside, "smooth"),

@@ -72,7 +72,7 @@ def _beside(lines: list[Line]) -> list[Row]:
     }
     return [
         (
-            f"{line['mechanism']}: largest loss; mean loss within and beyond one standard deviation",
+            f"{line['mechanism']}: largest loss; near and far",
             said[line["mechanism"]],
             f"{line['largest']:.3g}; "
             + ", ".join("-" if line[k] is None else f"{line[k]:.3g}" for k in ("near", "far")),
@@ -87,10 +87,10 @@ EXPERIMENTS = (
         "Where outputs leak",
         "Askin, Kutta & Dette (2022), figure 2",
         f"alpha is {ALPHA} (and beta 0.01 for Gaussian noise); our text of the paper does not state its"
-        " own. The dashed line is alpha. Losses are estimated from draws of `count: minimax-table` with"
-        " one record, `mean: discrete-laplace` and `margins: discrete-gaussian`, as"
-        " `python -m papers.maximum_loss` does for every release of a plan. Those of Gaussian noise grow"
-        " towards both tails, where draws are few.",
+        " own. Near and far: the mean loss within and beyond one standard deviation. Losses are"
+        " estimated from draws of `count: minimax-table` with one record, `mean: discrete-laplace` and"
+        " `margins: discrete-gaussian`; `python -m papers.maximum_loss` does so for every release of a"
+        " plan.",
         500_000,
         measure,
         _beside,

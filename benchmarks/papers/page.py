@@ -11,9 +11,9 @@ from benchmarks.papers.experiment import Experiment, Line
 
 INTRODUCTION = """# The papers' experiments, repeated
 
-This page repeats the experiments of the papers behind dprelease with its own releases and fixed
-seeds. `make papers` writes it. The column "in the paper" quotes the paper's description of a plot.
-[All constructions](#all-constructions) of the papers are listed at the end.
+This page repeats the experiments of the papers behind dprelease with its own releases. The column "in
+the paper" quotes the paper's description of a plot. [All constructions](#all-constructions) of the
+papers are listed at the end.
 """
 
 

@@ -70,9 +70,9 @@ def _draw(lines: list[Line], figure: Any) -> None:
 def _beside(lines: list[Line]) -> list[Row]:
     return [
         (
-            f"alpha = {line['alpha']:g}: area; least worst-case risk, and 1/(1 + e^alpha)",
+            f"alpha = {line['alpha']:g}: area; least worst-case risk; 1/(1 + e^alpha)",
             "drawn, growing with alpha",
-            f"{line['area']:.3g}; {line['release']:.4g}, {line['1/(1+e^alpha)']:.4g}",
+            f"{line['area']:.3g}; {line['release']:.4g}; {line['1/(1+e^alpha)']:.4g}",
         )
         for line in lines
     ]

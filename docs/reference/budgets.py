@@ -12,7 +12,7 @@ from schemas.plan import Plan, load_plan
 from tasks.explain.analysis import model_error
 
 ROWS = (1_000, 10_000, 100_000)
-ALPHAS = ("0.1", "0.5", "1", "2", "10")
+ALPHAS = ("0.1", "1", "3", "10")
 BETA = "1e-6"
 
 COLUMNS = {

@@ -3,7 +3,6 @@
 import inspect
 from collections import Counter
 from collections.abc import Iterator
-from textwrap import wrap
 
 from cyclopts import App
 from cyclopts.argument import Argument
@@ -17,8 +16,11 @@ Row = tuple[str, str]
 HEAD = ["argument", "meaning"]
 
 COMMON = "Options of many commands"
-OFTEN = 10
-"""Commands that describe an option in the same words."""
+USUAL = ("--quiet", "--verbose", "--json")
+"""Options that a command's section leaves out if it has them all."""
+
+WORTH = 22
+"""An option is described once for all commands if that leaves out at least so many words."""
 
 
 def commands_page() -> str:
@@ -29,9 +31,9 @@ def commands_page() -> str:
         " bars and colours, unless `NO_COLOR` is set; a pipe gets plain lines."
     )
     often = Counter(_row(a) for _, command in commands() for a in arguments(command))
-    common = [row for row, number in often.items() if number >= OFTEN]
+    common = [row for row, number in often.items() if (number - 1) * len(row[1].split()) >= WORTH]
     parts = ["# Commands", intro, "## Exit codes", table(["code", "meaning"], codes)]
-    parts += [f"## {COMMON}", table(HEAD, common)]
+    parts += [f"## {COMMON}", _usual(), table(HEAD, common)]
     return "\n\n".join([*parts, *(_section(*command, common) for command in commands())]) + "\n"
 
 
@@ -61,16 +63,32 @@ def described(command: App) -> str:
     return " ".join(inspect.cleandoc(command.help).split())
 
 
+def _usual() -> str:
+    """Which commands have the usual options."""
+    others = [name for name, app in commands() if not {*USUAL} <= {a.name for a in arguments(app)}]
+    named = ", ".join(f"`{name}`" for name in others)
+    return f"Every command has `{' '.join(USUAL)}`. The sections of {named} list what they have."
+
+
 def _section(name: str, command: App, common: list[Row]) -> str:
     found = sorted(arguments(command), key=lambda a: a.index is not None)
     own = [a for a in found if _row(a) not in common]
-    usage = "\n    ".join(wrap(" ".join([name, *map(_in_usage, own)]), 72)).replace("\0", " ")
-    parts = [f"## {name}", described(command), f"```\n{usage}\n```"]
+    parts = [f"## {name}", described(command), f"```\n{_usage(name, found)}\n```"]
     if own:
         parts.append(table(HEAD, map(_row, own)))
-    if also := [f"`{argument.name}`" for argument in found if argument not in own]:
-        parts.append(f"And {linked(COMMON, COMMON.lower())}: {', '.join(also)}.")
+    also = [argument.name for argument in found if argument not in own]
+    if {*USUAL} <= {*also}:
+        also = [name for name in also if name not in USUAL]
+    if also:
+        parts.append(f"Also {linked(COMMON, 'shared')}: `{' '.join(also)}`")
     return "\n\n".join(parts)
+
+
+def _usage(name: str, found: list[Argument]) -> str:
+    """The command with all that it needs; "[options]" if it takes more."""
+    needed = [a for a in found if a.required or a.index is not None]
+    more = ["[options]"] if len(needed) < len(found) else []
+    return " ".join([name, *more, *map(_in_usage, needed)])
 
 
 def _row(argument: Argument) -> Row:
@@ -90,6 +108,6 @@ def _must_be_named(argument: Argument) -> bool:
 
 
 def _in_usage(argument: Argument) -> str:
-    """An argument in a line of usage: in brackets where it may be left out; "\0" does not break."""
-    text = f"{argument.name} {_value(argument)}".strip().replace(" ", "\0")
+    """An argument in a line of usage: in brackets where it may be left out."""
+    text = f"{argument.name} {_value(argument)}".strip()
     return text if argument.required else f"[{text}]"

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, get_args
 
 from docs.reference.markdown import docstring, table
@@ -18,43 +19,44 @@ HEAD = """\
 
 *Reviewed by nobody outside the project so far: [what to read][base].*
 
-A mechanism turns an exact statistic into a noisy one that may be published. Each one is a numbered
-theorem: here its claim, and the preconditions that the code checks before a draw; the proof, and the
-range of integers and floats, are at the top of its file. alpha is epsilon and beta is delta; gamma is
-the probability of random differential privacy; rho-zCDP is zero-concentrated differential privacy. All
-noise is drawn from its stated law by integer arithmetic. Letters after METHODS are sections of
-`docs/METHODS.md`, which has the corrections of the papers and the constants that were checked. The page
-of each kind of release says which mechanism to choose.
+A mechanism turns an exact statistic into a noisy one that may be published. The page of each kind of
+release says which mechanism to choose.
+
+## Kinds and mechanisms of a plan
+
+All spend alpha. Beta or gamma in brackets: the mechanism spends this too. With
+`composition: concentrated`, only mechanisms that may fail spend beta.
 
 [base]: ../explanation/trusted-base.md"""
+
+THEOREMS_HEAD = """\
+## Theorems
+
+Each mechanism is a theorem. Here is its claim; its preconditions, which the code checks before a draw,
+and its proof are at the top of its file. alpha is epsilon and beta is delta; gamma is the probability
+of random differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn
+from its stated law by integer arithmetic. Letters after METHODS are sections of `docs/METHODS.md`,
+which has the corrections of the papers."""
 
 PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")
 """What every theorem states, in this order."""
 
-SHOWN = ("Claim", "Preconditions", "Source")
-"""What a reader of the page needs; whoever checks a proof reads it beside the code."""
-
 
 def mechanisms_page() -> str:
-    """The kinds and mechanisms of a plan, then every theorem."""
-    offered = table(["kind", "mechanism", "spends", "release"], _offers())
-    parts = [HEAD, "## Kinds and mechanisms of a plan", offered, "## Theorems"]
-    parts.append(table(["", "mechanism", "law"], _laws()))
+    """The kinds and mechanisms of a plan, then the claim and the source of every theorem."""
+    parts = [HEAD, table(["kind", "mechanisms", "release"], _offers()), THEOREMS_HEAD]
     for number, mechanism in theorems():
-        text = docstring(inspect.getmodule(mechanism))
-        title, _, theorem = text.partition("\n\n")
-        parts.append(f"## {number}: {title.rstrip('.')} {{#{number.lower()}}}")
-        parts.append(f"`{mechanism.__module__}.{mechanism.__name__}`")
+        title, _, theorem = docstring(inspect.getmodule(mechanism)).partition("\n\n")
         _, *stated = re.split(rf"^({'|'.join(PARTS)})\.  ", theorem, flags=re.M)
-        for part, said in zip(stated[::2], stated[1::2], strict=True):
-            if part in SHOWN:
-                parts.append(f"**{part}.** {said.strip()}")
+        found = dict(zip(stated[::2], stated[1::2], strict=True))
+        source, *_ = found["Source"].split("\n\n")
+        parts += [
+            f"## {number}: {title.rstrip('.')} {{#{number.lower()}}}",
+            f"`{mechanism.__module__}.{mechanism.__name__}`",
+            found["Claim"].strip(),
+            f"Source: {source.strip()}",
+        ]
     return "\n\n".join(parts) + "\n"
-
-
-def law(mechanism: type[Mechanism]) -> str:
-    """The first paragraph of its docstring."""
-    return " ".join(docstring(mechanism).split("\n\n")[0].split())
 
 
 def offers() -> Iterator[tuple[Any, str]]:
@@ -78,14 +80,14 @@ def options(section: type[ReleaseSection], key: str) -> tuple[str, ...]:
     return tuple(node.get("enum") or [node["const"]])
 
 
-def _laws() -> Iterator[tuple[str, str, str]]:
-    for number, mechanism in theorems():
-        yield f"[{number}](#{number.lower()})", f"`{mechanism.__name__}`", law(mechanism)
-
-
-def _offers() -> Iterator[tuple[str, str, str, str]]:
-    for section, mechanism in offers():
+def _offers() -> Iterator[tuple[str, str, str]]:
+    for section, group in groupby(offers(), lambda offer: offer[0]):
         (kind,) = options(section, "kind")
-        stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
-        spent = ["alpha", *(f for f in ("beta", "gamma") if getattr(stated, f"spends_{f}"))]
-        yield f"`{kind}`", f"`{mechanism}`", ", ".join(spent), docstring(section).split("\n\n")[0]
+        mechanisms = ", ".join(_spending(section, mechanism) for _, mechanism in group)
+        yield f"`{kind}`", mechanisms, docstring(section).split("\n\n")[0]
+
+
+def _spending(section: Any, mechanism: str) -> str:
+    stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
+    spent = ["beta"] * stated.spends_beta("basic") + ["gamma"] * stated.spends_gamma
+    return f"`{mechanism}`" + f" ({', '.join(spent)})" * bool(spent)

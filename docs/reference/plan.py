@@ -9,39 +9,69 @@ from docs.reference.markdown import linked, table
 from schemas.plan import Plan
 
 Node = Mapping[str, Any]
+Row = tuple[str, str, str]
 
 COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
 """The heading of what many sections describe in the same words: those of releases, and the others."""
 
-OFTEN = {True: 4, False: 3}
-"""How many sections are many."""
+WORTH = 17
+"""A key is described once for all sections if that leaves out at least so many words."""
+
+EVERY = ("`name`", "`title`", "`weight`")
+"""Keys of every release."""
+
+CHOSEN = ("kind", "type", "mechanism")
+"""Keys that a section's heading or its only choice determines: no table repeats them."""
+
+WHOLE = "whole number"
+
+SCALARS = {"text", "truth value", WHOLE, "number"}
+"""Together: a value of any column."""
+
+HEAD = """\
+# Plan
+
+One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors. A section whose
+heading is a key and a value, such as `kind: count`, starts with them. If a release has no key
+`mechanism` here, its kind has only one. Budgets, weights and shares may be fractions, such as 1/12."""
 
 
 def plan_page() -> str:
     """Every section of a plan with every key; those of many sections are described once."""
     head = ["key", "value", "meaning"]
     found = [(name, section, [*_rows(section)]) for name, section in sections()]
-    often = Counter((_is_release(section), row) for _, section, rows in found for row in rows)
-    common = {each for each, number in often.items() if number >= OFTEN[each[0]]}
-    parts = [
-        "# Plan",
-        "One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors.",
-    ]
+    common = {release: _common(found, release) for release in COMMON}
+    parts = [HEAD]
     for number, (name, section, rows) in enumerate(found):
         release = _is_release(section)
-        own = [row for row in rows if (release, row) not in common]
+        shared = {(key, meaning) for key, _, meaning in common[release].values()}
+        own = [row for row in rows if (row[0], row[2]) not in shared]
         parts += [f"## {heading(section, name)}", section.get("description", "")]
         if own:
             parts.append(table(head, own))
-        if also := [row[0] for row in rows if row not in own]:
-            parts.append(
-                f"And {linked(COMMON[release], COMMON[release].lower())}: {', '.join(also)}."
-            )
+        also = [row[0] for row in rows if row not in own and not (release and row[0] in EVERY)]
+        if also:
+            keys = " ".join(also).replace("`", "")
+            parts.append(f"Also {linked(COMMON[release], 'shared')}: `{keys}`")
         if number == 0:
             for of, title in COMMON.items():
-                shared = [row for release, row in often if release == of and (of, row) in common]
-                parts += [f"## {title}", table(head, shared)]
-    return "\n\n".join(parts) + "\n"
+                every = f"Every release has {', '.join(EVERY)}." if of else ""
+                parts += [f"## {title}", every, table(head, common[of].values())]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _common(found: list[tuple[str, Node, list[Row]]], release: bool) -> dict[str, Row]:
+    """The rows that several sections share, by key; their values may differ as numbers do."""
+    rows = [row for _, section, rows in found if _is_release(section) == release for row in rows]
+    often = Counter((key, meaning) for key, _, meaning in rows)
+    common: dict[str, Row] = {}
+    for (key, meaning), number in often.most_common():
+        if (number - 1) * len(meaning.split()) >= WORTH and key not in common:
+            values = {value for name, value, text in rows if (name, text) == (key, meaning)}
+            if len(values) > 1:
+                values = {value.replace(WHOLE, "number") for value in values}
+            common[key] = key, " or ".join(sorted(values)), meaning
+    return common
 
 
 def _is_release(section: Node) -> bool:
@@ -78,12 +108,14 @@ def _references(node: Any) -> list[str]:
     return [r for item in node for r in _references(item)] if isinstance(node, list) else []
 
 
-def _rows(section: Node) -> Iterator[tuple[str, str, str]]:
+def _rows(section: Node) -> Iterator[Row]:
     required = section.get("required", [])
     for key, node in section["properties"].items():
+        if "const" in node and key in CHOSEN:
+            continue
         default = node.get("default")
         after = " Required." if key in required and "const" not in node else ""
-        if default not in (None, "", [], {}):
+        if default not in (None, "", []) and not isinstance(default, dict):
             after = f" Default: `{default if isinstance(default, str) else json.dumps(default)}`."
         yield f"`{key}`", kind_of(node), f"{node.get('description', '')}{after}".strip()
 
@@ -96,19 +128,26 @@ def kind_of(node: Node) -> str:
         return ", ".join(f"`{value}`" for value in node["enum"])
     if "$ref" in node:
         return _link(node["$ref"])
+    if node.get("discriminator", {}).get("propertyName") == "kind":
+        return linked(COMMON[True], "release")
     choices = node.get("anyOf") or node.get("oneOf")
     if choices:
-        return " or ".join(dict.fromkeys(kind_of(c) for c in choices if c.get("type") != "null"))
+        found = [kind_of(choice) for choice in choices if choice.get("type") != "null"]
+        if set(found) >= SCALARS:
+            found = ["value", *(kind for kind in found if kind not in SCALARS)]
+        elif "number" in found:
+            found = [kind for kind in found if kind != WHOLE]
+        return " or ".join(dict.fromkeys(found))
     kind = node.get("type", "any")
     if isinstance(kind, list):
-        return f"number, such as `{node['examples'][0]}`"
+        return "number"
     if kind == "array":
         parts = node.get("prefixItems")
         items = ", ".join(kind_of(p) for p in parts) if parts else kind_of(node.get("items", {}))
         return f"[{items}{'' if parts else ', ...'}]"
     if kind == "object":
         return f"name: {kind_of(node.get('additionalProperties', {}))}"
-    return {"string": "text", "boolean": "truth value", "integer": "whole number"}.get(kind, kind)
+    return {"string": "text", "boolean": "truth value", "integer": WHOLE}.get(kind, kind)
 
 
 def _link(reference: str) -> str:

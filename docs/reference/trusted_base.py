@@ -211,9 +211,9 @@ HEAD = f"""\
 
 To check the privacy claim without trusting its authors, read these files; no others matter. A test
 follows the imports of each file: each import is on this page, or listed at the end with the reason
-why it need not be read. Lines include comments and docstrings; most mechanisms are as much proof as
-code. Each file opens with what it holds. For a plan with one kind of release, read from the three
-longest lists only its file, its mechanism and the samplers that these import.
+why it need not be read. Lines include comments and docstrings. For a plan with one
+kind of release, read from the three longest lists only its file, its mechanism and the samplers that
+these import.
 
 All parts trust the processor and its floating-point arithmetic, the operating system, the Python
 interpreter, numpy and scipy, and an installation of the code that was read."""
@@ -229,7 +229,7 @@ def trusted_base_page() -> str:
     sections = [HEAD, table(["part", "lines", "guarantees", "not proved"], summary)]
     sections.append(f"Together {len(trusted())} files of {total:,} lines.")
     for part in PARTS:
-        sections += [f"## {part.title}", table(["folder", "files and their lines"], _folders(part))]
+        sections += [f"## {part.title}", table(["folder", "lines", "files"], _folders(part))]
     sections += ["## What need not be read", table(["files", "why"], _unread())]
     return "\n\n".join(sections) + "\n"
 
@@ -248,11 +248,16 @@ def _unread() -> Iterator[tuple[str, str]]:
         yield f"`{pattern}`", why
 
 
-def _folders(part: Part) -> Iterator[tuple[str, str]]:
-    """Each folder with its files: what a file holds is its own first sentence."""
-    for folder, paths in groupby(part.paths(), lambda path: path.parent):
-        files = ", ".join(f"`{path.name}` {lines(path)}" for path in paths)
-        yield f"`{folder.relative_to(ROOT).as_posix()}`", files
+def _folders(part: Part) -> Iterator[tuple[str, str, str]]:
+    """Each folder with its lines and files: what a file holds is its own first sentence."""
+    for folder, group in groupby(part.paths(), lambda path: path.parent):
+        paths = list(group)
+        files = " ".join(path.stem for path in paths)
+        yield (
+            f"`{folder.relative_to(ROOT).as_posix()}`",
+            f"{sum(map(lines, paths)):,}",
+            f"`{files}`",
+        )
 
 
 def _anchor(part: Part) -> str:

@@ -7,7 +7,7 @@ move by at most their stated sensitivities, whichever the groups are.  Output:
     groups    the cells of each wide column merged into few, by Y1 alone
     round 2   tables over several columns, of groups instead of cells, with noise ``again``
 
-Either price of ``rounds``.
+It is DP at either price of ``rounds``: the sum of both rounds, or that of one draw.
 
 Preconditions.  Those of the noise of either round; the price is covered by the share (the privacy line
 checks it).

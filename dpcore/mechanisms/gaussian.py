@@ -3,7 +3,7 @@
 Claim.  Input: integer vectors x (cells,).  Neighbours: any relation under which the squared L2 norm
 of the difference of two vectors is at most ``l2_sensitivity_squared`` = D^2.  Output: x + Z with
 independent Z_i, P(Z_i = z) proportional to exp(-z^2/(2 variance)).  It is D^2/(2 variance)-zCDP, and
-(alpha, beta, 0)-DP for all alpha, beta that either proof below allows.
+(alpha, beta, 0)-DP for all alpha, beta that either conversion in the proof allows.
 
 Preconditions.  variance lies between 2^-90 and 2^90 (checked when it is made); 0 < beta < 1 and one of
 the two conversions holds, in arithmetic of 50 digits or more rounded upwards (the privacy line checks

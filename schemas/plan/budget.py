@@ -85,9 +85,8 @@ class BudgetSection(Section):
 
     composition: Composition = Field(
         default="basic",
-        description="How the prices of releases add up: `basic` adds alphas; `concentrated` adds rhos"
-        " of zero-concentrated differential privacy, whose sum grows with the square root of the"
-        " number of releases. The dataset's first grant decides.",
+        description="How the prices of releases add up: as alphas (`basic`), or as rhos of"
+        " zero-concentrated differential privacy (`concentrated`). The dataset's first grant decides.",
     )
     granted: Amount = Field(description="The total over the life of the dataset.")
     requested: Request = Field(description="The largest cost of one release of this plan.")

@@ -48,32 +48,30 @@ class PlanDocument(Section):
     dprelease: Literal[1] = Field(description="The version of this document's format.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
     source: Source = Field(
-        description="A Parquet, CSV, Excel, Stata or SPSS file, `package://NAME/PATH` for a file inside"
-        " an installed Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark."
-        " Never published."
+        description="A Parquet, CSV, Excel, Stata or SPSS file; `package://NAME/PATH` for a file in"
+        " a Python package; or a table of DuckDB, PostgreSQL or Spark. Never published."
     )
     rows: StrictInt = Field(
         ge=1,
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several"
-        " records: a public guess, used only as a scale for noise and errors. With `linked`, a guess"
-        " of the number of units; with `series`, a guess of the number of records of one period.",
+        " records, a public guess is enough: it is used only as a scale for noise and errors. With"
+        " `linked`, the number of units; with `series`, of the records of one period.",
     )
     counts: StrictStr | None = Field(
         default=None,
         min_length=1,
-        description="If a row of the source represents several records: the column with their number,"
-        " a whole number from 0. It must not be among `columns`. Then `rows` is the sum of this"
-        " column, and `row` in `privacy_unit` means one record. Not available with weights or units of"
-        " several records.",
+        description="If a row of the source represents several records: the column with their"
+        " number. It must not be among `columns`. Then `rows` is its sum, and `row` in `privacy_unit`"
+        " means one record. Not available with weights or units of several records.",
     )
     privacy_unit: Literal["row"] | UnitColumn = Field(
         description="The protected unit: one record, or all records of a unit."
     )
     neighbours: Relation = Field(
-        description="Which tables are neighbours: tables in which the records of one unit are replaced"
-        " (replace-one), or are added or removed (add-remove). The number of records is public if one"
-        " record is replaced by one record, and otherwise private."
+        description="Tables are neighbours if the records of one unit are replaced (replace-one), or"
+        " added or removed (add-remove). The number of records is public only if one record is"
+        " replaced by one record."
     )
     weights: Weights | None = Field(
         default=None,
@@ -97,8 +95,7 @@ class PlanDocument(Section):
     )
     linked: Linked | None = Field(
         default=None,
-        description="Makes one record of all members of a privacy unit, for linked synthetic tables of"
-        " units and members.",
+        description="Makes one record of all members of a privacy unit, for linked synthetic tables.",
     )
     series: Series | None = Field(
         default=None, description="The series to which this release belongs, if any."

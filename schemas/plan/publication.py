@@ -31,8 +31,8 @@ class Publication(Section):
         default=40,
         ge=0,
         le=200,
-        description="The number of replicates published with each table of unbiased counts. From"
-        " replicates, readers compute the error of any sum, share or ratio. 0: none.",
+        description="The number of replicates published with each table of unbiased counts, from"
+        " which readers compute the error of any sum, share or ratio. 0: none.",
     )
     csv: StrictBool = Field(
         default=True,

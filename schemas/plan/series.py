@@ -92,8 +92,8 @@ class Series(Section):
     )
     measures: Literal["to-date", "period"] = Field(
         default="period",
-        description="What a run measures: only its period (`period`), or a weighted sum of all periods"
-        " so far (`to-date`), with weights that make totals over many periods accurate. `to-date`"
+        description="What a run measures: only its period (`period`), or a weighted sum of all"
+        " periods so far (`to-date`), which makes totals over many periods accurate. `to-date`"
         " requires that records of past periods never change.",
     )
     year: StrictInt = Field(default=YEAR, ge=2, description="The number of periods in a year.")

@@ -41,11 +41,10 @@ class Synthesis(Section):
     rows: StrictInt = Field(ge=1, le=2**31, description="The number of records, a public choice.")
     within_bins: dict[StrictStr, Name] = Field(
         default_factory=dict,
-        description="For each numeric column, the release that its values follow inside their bins: a"
-        " density, counts in finer bins, or `uniform`. By default a column follows the plan's density"
-        " of this column alone, otherwise a joint density, unless its bandwidth is wider than half of"
-        " the bins. If there is no such density, the values follow a smooth density with the records'"
-        " counts in its bins.",
+        description="For each numeric column, the release that its values follow inside their bins:"
+        " a density, counts in finer bins, or `uniform`. By default this is the plan's density of"
+        " this column alone, otherwise a joint density, unless its bandwidth is wider than half of"
+        " the bins; otherwise a smooth density that fits the records' counts.",
     )
 
     derived: dict[StrictStr, StrictStr] = Field(
@@ -61,9 +60,9 @@ class Synthesis(Section):
         default=None,
         ge=5,
         le=100,
-        description="Also publish this many files of records, each as large as the survey. They differ"
-        " from each other as the noise might have differed, so that programs for multiple imputation"
-        " compute errors that include the noise. Needs margins or microdata-margins. Costs no budget.",
+        description="Also publish this many files of records, each as large as the survey. They"
+        " differ as the noise might have differed, so that programs for multiple imputation compute"
+        " errors that include the noise. Needs margins or microdata-margins. Costs no budget.",
     )
 
     def sampler(self, built: Mapping[str, Release]) -> Samplable:

@@ -36,8 +36,7 @@ Bins = Annotated[
         default_factory=dict,
         description=(
             "For numeric columns: a number of equal bins, ascending edges, or `fine`: many bins that"
-            " suit the bounds, step and unit of the column. Up to 1,024 values get a bin each. With"
-            " more values, bins widen with the amount, or are equal if the bounds are of similar size."
+            " suit the bounds, step and unit of the column. Up to 1,024 values get a bin each."
         ),
     ),
 ]

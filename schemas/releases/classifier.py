@@ -91,8 +91,8 @@ class ClassifierSection(ReleaseSection):
     label: Label
     bandwidth: Width | list[Width] | None = Field(
         default=None,
-        description="gaussian-process: bandwidth of the kernel, one for all features or one for each."
-        " Numbers are scaled to [0, 1]; different categories have distance 1.",
+        description="gaussian-process: bandwidth of the kernel, one for all features or one for"
+        " each. Numbers are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation | None = Field(
         default=None,

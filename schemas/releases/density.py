@@ -48,9 +48,8 @@ class DensitySection(GroupedSection, SmoothSection):
     )
     bandwidth: SmoothBandwidth
     mechanism: Annotated[str, *one_of(lambda: (BEST, *MECHANISMS))] = Field(
-        description="best: binned-laplace or spectral-gaussian, whichever has the smaller total error"
-        " (noise plus truncation). The choice is made from the plan alone, when it is read. Records"
-        " and publications show the chosen mechanism instead of this word."
+        description="best: binned-laplace or spectral-gaussian, whichever has the smaller total"
+        " error by the plan alone. Publications show the chosen mechanism."
     )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",

@@ -41,9 +41,9 @@ class CompressSection(Section):
     keep: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="The number of groups of a wide column; every column with more categories or bins"
-        " is wide. Null is a separate group, and values that rules or `refines` distinguish are in"
-        " different groups. Default: as many as the noise in a pair allows for this number of records.",
+        description="The number of groups of a wide column; every column with more categories or"
+        " bins is wide. Null is a separate group. Default: as many as the noise in a pair allows for"
+        " this number of records.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),
@@ -67,8 +67,8 @@ class MicrodataSection(CountsSection):
     ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
         description="2: all pairs of the columns. 3: all triples, for many columns with few"
-        " categories. A list takes both. If all columns together have few cells, a histogram is better"
-        " than both.",
+        " categories. A list takes both. If all columns together have few cells, a histogram is"
+        " better.",
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,
@@ -79,15 +79,14 @@ class MicrodataSection(CountsSection):
     optimise: Optimise = None
     compress: CompressSection | None = Field(
         default=None,
-        description="For columns with hundreds or thousands of categories, or with many bins: their"
-        " pairs are measured between groups, so that memory and noise stay small. All categories in a"
-        " group are assumed to have the same relation to other columns.",
+        description="For columns with hundreds of categories or many bins: their pairs are measured"
+        " between groups, so that memory and noise stay small. All categories in a group are assumed"
+        " to have the same relation to other columns.",
     )
     rules: list[RuleSection] = Field(
         default_factory=list,
-        description="Rules that are known to be true for every record, such as that children have no"
-        " income: if some columns have given values, then other columns have given values. Every"
-        " synthetic record follows them. They cost nothing, and are never read from the data.",
+        description="Rules that are true for every record, such as that children have no income."
+        " Every synthetic record follows them. They cost nothing, and are never read from the data.",
     )
     often_equal: list[tuple[StrictStr, StrictStr]] = Field(
         default_factory=list,
@@ -99,7 +98,7 @@ class MicrodataSection(CountsSection):
     memory: Memory = Field(
         default="4 GiB",
         description="The largest memory for the model, the fit and the records, such as 2 GiB or 500"
-        " MiB, in addition to the program itself. A plan that may need more is refused.",
+        " MiB. A plan that may need more is refused.",
     )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"

@@ -21,14 +21,14 @@ Optimise = Annotated[
     Literal["mean", "max", "alike"] | dict[int | str, WrittenRational] | None,
     BeforeValidator(_weights),
     Field(
-        description="The aim of choosing the precision of each table. mean: minimise the mean variance"
-        " of a count over all tables. max: minimise the error of the worst table. Weights, such as"
-        " {1: 5, sex.age: 2}: minimise the weighted sum of variances; here 1 means every table of one"
-        " column, sex.age the table of these two, and other tables have weight 1. alike: the same"
-        " precision for all tables, which is always used if a table has more than six columns."
-        " Default: minimise the mean error of a table, with no table more than 5% worse than with"
-        " equal precisions. For synthetic records the default minimises a weighted sum of variances,"
-        " in which a table with one column fewer has ten times the weight.",
+        description="How the precision of each table is chosen. mean: for the smallest mean variance"
+        " of a count. max: for the smallest error of the worst table. Weights, such as {1: 5,"
+        " sex.age: 2}: for the smallest weighted sum of variances; 1 means every table of one column,"
+        " sex.age the table of these two, and other tables have weight 1. alike: the same precision"
+        " for all tables; always used if a table has more than six columns. Default: the smallest"
+        " mean error of a table, with no table more than 5% worse than with equal precisions. For"
+        " synthetic records, the default is a weighted sum in which a table with one column fewer has"
+        " ten times the weight.",
     ),
 ]
 

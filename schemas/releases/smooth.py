@@ -65,10 +65,9 @@ class SmoothSection(ReleaseSection):
         default=None,
         exclude_if=absent,
         description=(
-            "The scale on which the density is estimated: log, sqrt, log1p or none; one for all"
-            " columns, or one for each. The bandwidth is a fraction of the range on this scale."
-            " Results are on the columns' own scale. Only for continuous columns, with bounds where"
-            " the transform is defined."
+            "The scale on which the density is estimated, one for all columns or one for each. The"
+            " bandwidth is a fraction of the range on this scale; results are on the columns' own"
+            " scale. Only for continuous columns, with bounds where the transform is defined."
         ),
     )
 

@@ -109,10 +109,10 @@ class CategoricalColumn(Section):
     categories: Annotated[
         _Categories, BeforeValidator(_of_one_type, json_schema_input_type=_Categories | str)
     ] = Field(
-        description="All possible values, all of one type. Quote text that YAML would read as a number"
-        " or as yes/no. Or a public CSV file in the plan's folder with a column of this name, whose"
-        " values are text. Or `open`, if nobody can list them: then a share of the budget is spent to"
-        " find the categories that enough units have, and all other values count as one category.",
+        description="All possible values, all of one type. Quote text that YAML would read as a"
+        " number or as yes/no. Or a public CSV file in the plan's folder with a column of this name."
+        " Or `open`, if nobody can list them: a share of the budget then finds the categories that"
+        " enough units have, and all other values count as one category.",
     )
     at_most: StrictInt = Field(
         default=0,
@@ -265,9 +265,9 @@ class ContinuousColumn(NumberColumn):
 
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(two_numbers)] = Field(
-        description="Smallest and largest value. Or `open`, if nobody can state them: then a share of"
-        " the budget is spent to find bounds that contain all except a few values, and values outside"
-        " count as the nearest bound. One of the two may be open, as in [0, open].",
+        description="Smallest and largest value. Or `open`, if nobody can state both, and [0, open]"
+        " if nobody can state one: a share of the budget then finds bounds that contain all except a"
+        " few values, and values outside count as the nearest bound.",
     )
     searched: StrictBool = Field(
         default=False,

@@ -63,8 +63,8 @@ Labels = Annotated[
 ]
 
 STEP = (
-    "Synthetic values are multiples of this number, such as 0.01 for an amount in cents or 5 for hours"
-    " that people round. The survey table is not checked."
+    "Synthetic values are multiples of this number, such as 0.01 for amounts in cents or 5 for"
+    " rounded hours. The survey table is not checked."
 )
 LEVELS = (
     "The only possible values, in ascending order, if they are few. Each has a separate cell, other"
