@@ -117,6 +117,7 @@ def fit_calibrated(
     rows: float,
     weights: Floats | None = None,
     most: int = 1,
+    change: Floats | None = None,
 ) -> Fitted:
     """Fit a model to records, calibrated to noisy totals of features.
 
@@ -133,6 +134,8 @@ def fit_calibrated(
         weights: (m,) of the records, by default alike.  Records of hardly any weight say what features
             are where there are no others.
         most: The records that one unit may have, which need not be independent.
+        change: (p, p) from the coefficients of the design to those that are asked for, by default the
+            same.
 
     Raises:
         ValueError: The records do not determine the coefficients.
@@ -154,7 +157,9 @@ def fit_calibrated(
             break
         line = known.line(line.at + _limited(to - line.at, sizes, family)[0])
     blur = 0.0 if family.name == "gaussian" else known.line(start).blur
-    return Fitted(line.solution, *line.standard_errors(), line.spanned, blur)
+    if change is None:
+        change = np.eye(len(line.solution))
+    return Fitted(change @ line.solution, *line.standard_errors(change), line.spanned, blur)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,25 +247,26 @@ class _Line:
         shares = self.known.shares
         return np.asarray(1 - shares @ self.left**2 / np.maximum(shares @ self.score**2, 1e-300))
 
-    def standard_errors(self) -> tuple[Floats, Floats]:
-        """(p,) of the solution, by sampling and by all else: so large that intervals contain Fieller's
-        sets."""
+    def standard_errors(self, change: Floats) -> tuple[Floats, Floats]:
+        """(p,) of ``change`` times the solution, by sampling and by all else: so large that intervals
+        contain Fieller's sets."""
         known = self.known
         moved = self.solution - self.at
-        score = (self.score + self.slope * (known.design @ moved)[:, None]) @ self.inverse.T
+        inverse = change @ self.inverse
+        score = (self.score + self.slope * (known.design @ moved)[:, None]) @ inverse.T
         sampling = known.shares @ score**2 * (known.most / known.rows)
-        lacking = self.left * np.sqrt(np.clip(1 - self.spanned, 0, 1)) @ self.inverse.T
+        lacking = self.left * np.sqrt(np.clip(1 - self.spanned, 0, 1)) @ inverse.T
         assumed = ASSUMED**2 * (known.shares @ lacking**2)
         found = []
-        for j, direction in enumerate(self.inverse.T):
-            fixed = sampling[j] + assumed[j]
-            step = (fixed + self._noise(j, 0.0 * direction)) ** 0.5
-            if step == 0 or direction[j] == 0:
-                found.append(0.0 if direction[j] else np.inf)
+        for j, direction in enumerate((self.inverse @ change.T).T):
+            along, fixed = float(change[j] @ direction), sampling[j] + assumed[j]
+            step = (fixed + self._noise(inverse[j], 0.0 * direction)) ** 0.5
+            if step == 0 or along == 0:
+                found.append(0.0 if along else np.inf)
                 continue
             # Coefficients that solve the other equations if this one is a step away.
-            away = direction * (step / direction[j])
-            below, at, above = (self._noise(j, k * away) for k in (-1, 0, 1))
+            away = direction * (step / along)
+            below, at, above = (self._noise(inverse[j], k * away) for k in (-1, 0, 1))
             of_divisor = ((above + below) / 2 - at) / step**2
             covariance = (below - above) / (4 * step)
             ends = fieller(0.0, fixed + at, 1.0, of_divisor, covariance, SIGMAS_95)
@@ -268,10 +274,11 @@ class _Line:
             found.append(max((width / SIGMAS_95) ** 2 - sampling[j], 0.0) ** 0.5)
         return np.sqrt(sampling), np.array(found)
 
-    def _noise(self, j: int, away: Floats) -> float:
-        """The variance of a coefficient by noise, if the true ones are ``away`` from the solution."""
+    def _noise(self, inverse: Floats, away: Floats) -> float:
+        """The variance of a coefficient by noise, if the true ones are ``away`` from the solution;
+        ``inverse``: (p,) its change by each equation."""
         moved = self.solution + away - self.at
-        weights = (self.on + self.on_change @ moved) @ self.inverse[j]
+        weights = (self.on + self.on_change @ moved) @ inverse
         return float(weights @ self.known.noise @ weights)
 
     def errors(self, true: Floats) -> tuple[Floats, Floats]:

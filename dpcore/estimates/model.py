@@ -19,6 +19,7 @@ from dpcore.domain.axes import Bins, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.estimates.calibrated import Fitted, fit_calibrated
+from dpcore.estimates.centred import Centred, centred
 from dpcore.estimates.design import ModelDesign, ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
@@ -143,8 +144,9 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     those of another term, and if the model has no solution.
     """
     _require_measured(design, evidence)
-    found, unmeasured = _calibrated(evidence, design, family)
     coefficients, hidden = [], dict[str, list[str]]()
+    apart = centred(design, family == "gaussian")
+    found, unmeasured = _calibrated(evidence, apart, family)
     for j, term in enumerate(design.terms):
         estimate, sampling, privacy, spanned = (float(each[j]) for each in found[:4])
         reason = None
@@ -152,7 +154,7 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
             reason = BLURRED
         elif _is_rare(term, evidence):
             reason = HARDLY_ANY
-        elif family != "gaussian" and _is_endless(estimate, term):
+        elif family != "gaussian" and _is_endless(j, found.coefficients, design, apart.design):
             reason = ENDLESS
         if reason:
             sampling = privacy = np.inf
@@ -164,8 +166,9 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     return tuple(coefficients), tuple(notes)
 
 
-def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[Fitted, bool]:
+def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted, bool]:
     """The fit, and whether some products of terms were not measured."""
+    design = model.design
     agreement, records = evidence.agreement, design.records
     kept = records.kept.astype(float)
     one = Variable("1", np.ones(len(kept)), (), np.ones(()))
@@ -213,10 +216,11 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
             evidence.rows,
             np.repeat([1.0, HARDLY * ours / others], [ours, others]),
             evidence.most,
+            model.change,
         )
     except ValueError as error:
         raise InputError(f"{design.formula}: {error}") from None
-    return found, unmeasured
+    return found._replace(coefficients=found.coefficients + model.moved), unmeasured
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:
@@ -296,9 +300,18 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     return False
 
 
-def _is_endless(coefficient: float, term: Variable) -> bool:
-    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient."""
-    return not abs(coefficient) * float(np.max(np.abs(term.values), initial=0.0)) < DECIDED
+def _is_endless(place: int, coefficients: Floats, design: ModelDesign, apart: ModelDesign) -> bool:
+    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.
+
+    Of a constant: for the records whose other terms are nearest to zero, such as the first year.
+    ``apart``: the design with centred terms, by which a term varies between records of equal others.
+    """
+    if design.terms[place].attributes:
+        values = apart.terms[place].values
+        return not abs(float(coefficients[place])) * float(np.ptp(values)) < DECIDED
+    kept = design.records.kept
+    nearest = [min(each.values[kept], key=abs) for each in design.terms]
+    return not abs(float(coefficients @ nearest)) < DECIDED
 
 
 def _notes(coefficients: Sequence[Coefficient], unmeasured: bool) -> list[str]:

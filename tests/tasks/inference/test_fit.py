@@ -366,3 +366,31 @@ def test_a_column_of_one_category_is_not_rare():
     )
     assert fit(found, "children ~ 0 + country")["country[FR]"].estimate == pytest.approx(1.15)
     assert np.isfinite(fit(found, "children ~ 0 + country")["country[FR]"].standard_error)
+
+
+@pytest.mark.parametrize(
+    ("formula", "origin", "family"),
+    [
+        ("works ~ age + sex", 0, "binomial"),
+        ("works ~ age + sex", 1980, "binomial"),
+        ("age ~ works + sex", 0, "gaussian"),
+        ("works ~ age + sex", 1980, "gaussian"),
+        ("works ~ age + sex", 100_000, "gaussian"),
+        ("works ~ age * sex", 1980, "gaussian"),
+    ],
+)
+def test_a_model_does_not_depend_on_where_numbers_begin(formula, origin, family):
+    """Years around 2000 lost their intervals, or had false and narrow ones, by rounding errors."""
+    known = evidence(surveyed(np.random.default_rng(5)), seed=3, sets=(*ALL, (0, 2, 3)))
+    near = fit(known, formula.replace("age", "{age - 40}"), family).frame().set_index("term")
+    far = fit(known, formula.replace("age", f"{{age + {origin}}}"), family).frame()
+    far = far.set_index("term")
+    slope = next(name for name in near.index if "age" in name or "works" in name)
+    other = next(name for name in far.index if "age" in name or "works" in name)
+    assert np.isfinite(near["standard_error"]).all()
+    for column in ("estimate", "sampling_error", "privacy_error"):
+        assert far.loc[other, column] == pytest.approx(near.loc[slope, column], rel=1e-4)
+    if ":" not in "".join(near.index) and formula.startswith("works"):
+        moved = near.loc["Intercept", "estimate"] - (40 + origin) * near.loc[slope, "estimate"]
+        assert far.loc["Intercept", "estimate"] == pytest.approx(moved, rel=1e-4, abs=1e-6)
+        assert np.isfinite(far.loc["Intercept", "standard_error"])

@@ -1,0 +1,85 @@
+"""The terms of a model without what the terms before them explain, so that its equations are solved as
+exactly for years around 2000 as for numbers around 0.
+
+From every term the regression, over the records, on the constant and on other terms of some of its
+columns is taken; a response of a linear model loses its mean.  Coefficients b of these terms z C become
+those of the formula's terms z by b -> C b:
+
+    z C b = z (C b)
+
+Without this, products of two years differ in their twelfth digit only, and the regression on such
+features takes what they say for rounding errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.estimates.design import ModelDesign, Variable
+
+ROUNDING = 1e-9
+"""A term of which less than this share is left is a sum of the others."""
+
+
+class Centred(NamedTuple):
+    """``design``: with the centred terms and response; ``change``: (p, p), C above; ``moved``: (p,) to
+    be added to the coefficients of the formula's terms."""
+
+    design: ModelDesign
+    change: Floats
+    moved: Floats
+
+
+def centred(design: ModelDesign, linear: bool) -> Centred:
+    """The design with centred terms; ``linear``: whether the response is centred too."""
+    size = len(design.terms)
+    change, moved, found = np.eye(size), np.zeros(size), dict[int, Variable]()
+    # A term comes after those of fewer columns.
+    for j in sorted(range(size), key=lambda j: len(design.terms[j].attributes)):
+        term = design.terms[j]
+        near = [i for i in found if {*found[i].attributes} <= {*term.attributes}]
+        others = [found[i] for i in near]
+        slopes = _regression(term, others)
+        found[j] = _without(term, others, slopes, design)
+        for i, slope in zip(near, slopes, strict=True):
+            change[:, j] -= slope * change[:, i]
+    response = design.response
+    constant = next((j for j in found if not design.terms[j].attributes), None)
+    if linear and constant is not None:
+        slopes = _regression(response, [found[constant]])
+        response = _without(response, [found[constant]], slopes, design)
+        moved[constant] = slopes[0]
+    terms = tuple(found[j] for j in range(size))
+    return Centred(replace(design, terms=terms, response=response), change, moved)
+
+
+def _regression(term: Variable, others: list[Variable]) -> Floats:
+    """(k,) over the records; the others are not correlated with each other."""
+    squares = np.array([max(float(each.values @ each.values), 1e-300) for each in others])
+    return np.asarray([float(each.values @ term.values) for each in others] / squares)
+
+
+def _without(
+    term: Variable, others: list[Variable], slopes: Floats, design: ModelDesign
+) -> Variable:
+    """A term less these multiples of others; zero if nothing but rounding errors is left."""
+    present = np.ones(term.cells.shape)
+    for place, attribute in enumerate(term.attributes):
+        axis = design.records.domain.axes[attribute]
+        if axis.nullable:
+            np.moveaxis(present, place, 0)[axis.size - 1] = 0.0
+    values, cells = term.values, term.cells
+    for other, slope in zip(others, slopes, strict=True):
+        shape = [
+            cells.shape[place] if attribute in other.attributes else 1
+            for place, attribute in enumerate(term.attributes)
+        ]
+        values = values - slope * other.values
+        cells = cells - slope * other.cells.reshape(shape) * present
+    if np.linalg.norm(values) <= ROUNDING * np.linalg.norm(term.values):
+        values, cells = 0.0 * values, 0.0 * cells
+    return replace(term, values=values, cells=cells)
