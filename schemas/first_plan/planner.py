@@ -53,12 +53,12 @@ INSIDE = 0.1
 
 MOST_WEIGHT = 20
 
-MOST_ERROR = 100
-"""The assumed error of a model hidden by noise, in sampling errors."""
+HOPELESS = 20 * GOOD
+"""Larger errors are all alike: noise hides what was wished for."""
 
-OUT_OF_REACH = 20 * GOOD
-"""Limit of an error with the whole budget at alpha 1: no alpha that protects anybody reduces it
-enough."""
+OUT_OF_REACH = ROUGH
+"""Limit of an error with the whole budget at alpha 1: a share of a budget that protects anybody hardly
+reduces it enough."""
 
 HIDDEN = (
     "At {rows:,} records and alpha 1 noise hides this release even with the whole budget, so its share"
@@ -313,20 +313,30 @@ class Draft(Written):
     def cost(self) -> float:
         """The sum of the expected errors of all wishes, at these shares of the budget."""
         try:
-            errors = self.errors
+            shares = self._shares
         except InputError:
             return math.inf
-        shares = self._shares(errors)
-        return sum(error * math.pow(shares[name], -self._power) for name, error in errors.items())
+        return sum(
+            min(error * math.pow(shares[section.name], -self._power), HOPELESS)
+            for section in self.sections
+            for error in self._errors_of(section)
+        )
 
     @property
     def _power(self) -> float:
         """Errors fall with this power of the share of the budget."""
         return 0.5 if self.concentrated else 1.0
 
-    def _shares(self, errors: Mapping[str, float]) -> Mapping[str, float]:
-        """The share of the budget for each release, which add up to 1 (see above)."""
-        sizes = {name: error ** (1 / (1 + self._power)) for name, error in errors.items()}
+    @cached_property
+    def _shares(self) -> Mapping[str, float]:
+        """The share of the budget for each release, which add up to 1 (see above).
+
+        A release hidden by noise at any share gets the smallest one, so that others keep theirs.
+        Raises ``InputError`` if no plan can answer the wishes.
+        """
+        reached = {name: error or GOOD for name, error in self.errors.items() if error is not None}
+        fewest = min(reached.values(), default=1.0)
+        sizes = {name: reached.get(name, fewest) ** (1 / (1 + self._power)) for name in self.errors}
         records = {s.name for s in self.sections for wish in s.wishes if wish.kind == "records"}
         others = sum(size for name, size in sizes.items() if name not in records)
         for name in records:
@@ -334,12 +344,17 @@ class Draft(Written):
         return {name: size / sum(sizes.values()) for name, size in sizes.items()}
 
     @cached_property
-    def errors(self) -> Mapping[str, float]:
-        """By release, the sum of the errors of its wishes, with the whole budget.
+    def errors(self) -> Mapping[str, float | None]:
+        """By release, the sum of the errors of its wishes within reach, with the whole budget; None if
+        there are none.
 
         Raises ``InputError`` if no plan can answer the wishes.
         """
-        return {section.name: sum(self._errors_of(section)) or GOOD for section in self.sections}
+        found = dict[str, float | None]()
+        for section in self.sections:
+            within = [error for error in self._errors_of(section) if error < OUT_OF_REACH]
+            found[section.name] = sum(within) if within else None
+        return found
 
     def _errors_of(self, section: PlannedRelease) -> Sequence[float]:
         """The error of each wish that a section answers."""
@@ -372,22 +387,14 @@ class Draft(Written):
         else:
             error = relative_error(built, shares)
         # Capped, because an infinite cost means that no plan answers the wish.
-        return GOOD if error is None else min(error, GOOD * MOST_ERROR)
+        return GOOD if error is None else min(error, HOPELESS)
 
     def finished(self) -> Draft:
-        """The draft with the best weights of releases, and with the mechanisms that were compared.
-
-        A release hidden by noise at any weight gets the smallest weight, so that others keep theirs.
-        """
+        """The draft with the best weights of releases, and with the mechanisms that were compared."""
         plan = self.trial
         if plan is None:
             return self
-        reached = {}
-        for each in self.sections:
-            if within := [e for e in self._errors_of(each) if e < OUT_OF_REACH]:
-                reached[each.name] = sum(within) or GOOD
-        fewest = min(reached.values(), default=1.0)
-        shares = self._shares({name: reached.get(name, fewest) for name in self.errors})
+        shares = self._shares
         least = max(min(shares.values()), max(shares.values()) / MOST_WEIGHT)
         weights = {name: max(round(share / least), 1) for name, share in shares.items()}
         why = WITH_RECORDS if any(self.synthesis) else SHARED
@@ -397,7 +404,7 @@ class Draft(Written):
                 section = section.but(mechanism=plan.section(section.name).mechanism)
             if self.concentrated:
                 section = section.with_gaussian_noise
-            if section.name not in reached:
+            if self.errors[section.name] is None:
                 hidden = HIDDEN.format(rows=ROWS)
                 section = section.but({"": f"{section.why.get('', '')} {hidden}".strip()})
             if len({*weights.values()}) > 1:

@@ -273,7 +273,7 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
     try:
         written, domain, _ = without_dots(formula, Domain(axes), {})
         asked, _ = read_formula(written, domain)
-        return _Cells(written, domain.axes).terms(asked, family)
+        return _Cells(written, domain.axes).terms(asked, family, axes)
     except InputError as error:
         raise ValueError(f"formula: {error}") from None
 
@@ -330,8 +330,8 @@ class _Cells:
             for place in range(side.shape[1])
         }
 
-    def terms(self, asked: Any, family: str) -> ModelTerms:
-        """The terms of a formula, and its response."""
+    def terms(self, asked: Any, family: str, own: tuple[Axis, ...]) -> ModelTerms:
+        """The terms of a formula, and its response; ``own``: the columns by their names in the plan."""
         # Each value of each column is in some row: the library learns categories from the rows.
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
         found = matrices(self.formula, asked, self.frame(every), "ignore")
@@ -356,7 +356,7 @@ class _Cells:
         if family == "gaussian":  # without a constant the response cannot be centred
             middle = float(values.min() + values.max()) / 2 if () in groups else 0.0
             scale = (middle, float(np.abs(values - middle).max()))
-        return ModelTerms(axes, names, tuple(made), answer, scale)
+        return ModelTerms(own, names, tuple(made), answer, scale)
 
     @staticmethod
     def _fault(values: Floats, family: str) -> str:

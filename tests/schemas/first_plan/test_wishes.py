@@ -168,34 +168,34 @@ def test_shares_minimise_the_sum_of_errors_and_records_get_a_third(tmp_path):
     columns = dict.fromkeys(asked, ColumnType.OPEN)
     of = Described(*with_names(columns, asked))
 
-    def draft(power: float, *wishes: str) -> tuple[Draft, dict[str, float]]:
+    def draft(power: float, errors: dict[str, float]) -> Draft:
         gaussian = {"mechanism": "discrete-gaussian"} if power == 0.5 else {}
-        named = {name: Wish(name if name == "records" else "table") for name in wishes}
-        sections = (
+        named = {name: Wish(name if name == "records" else "table") for name in errors}
+        sections = [
             PlannedRelease({"name": name, "kind": "margins", **gaussian}, wishes=(wish,))
             for name, wish in named.items()
-        )
-        errors = {name: 0.01 * 4**place for place, name in enumerate(wishes)}
-        return replace(Draft("d", "t", of, ColumnUse(of, [])), sections=(*sections,)), errors
+        ]
+        known = {repr(each): [errors[each.name]] for each in sections}
+        plain = Draft("d", "t", of, ColumnUse(of, []), known=known)
+        return replace(plain, sections=(*sections,))
 
+    errors = {"a": 0.002, "b": 0.01, "c": 0.05}
     for power in (0.5, 1.0):
-        made, errors = draft(power, "a", "b", "c")
-        shares = made._shares(errors)
+        made = draft(power, errors)
+        shares = made._shares
         assert sum(shares.values()) == pytest.approx(1)
         sizes = np.array([*shares.values()])
         costs = [
-            float(np.sum(np.array([*errors.values()]) / tried**power))
-            for move in (-0.02, 0, 0.02)
-            for tried in [sizes + np.array([move, -move / 2, -move / 2])]
+            float(np.sum(np.array([*errors.values()]) / (sizes + move) ** power))
+            for move in (np.zeros(3), *(np.array([-2, 1, 1]) / 200, np.array([1, 1, -2]) / 200))
         ]
-        assert costs[1] == min(costs) < costs[0]
-        made, errors = draft(power, "records", "b", "c", "d")
-        with_records = made._shares(errors)
+        assert made.cost == pytest.approx(costs[0])
+        assert costs[0] == min(costs) < min(costs[1:])
+        with_records = draft(power, {"records": 0.0001, **errors})._shares
         assert with_records["records"] == pytest.approx(1 / 3)
-        without = draft(power, "b", "c", "d")[0]._shares({n: errors[n] for n in "bcd"})
-        assert [with_records[n] * 3 / 2 for n in "bcd"] == pytest.approx(
-            [without[n] for n in "bcd"]
-        )
+        assert [with_records[n] * 3 / 2 for n in errors] == pytest.approx([*shares.values()])
+        hidden = draft(power, {**errors, "d": 0.3})._shares
+        assert hidden["d"] == hidden["a"] == min(hidden.values())
 
 
 @pytest.mark.slow
