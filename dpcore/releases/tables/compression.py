@@ -23,7 +23,7 @@ from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
 
-MOVED = 0.15
+MOVED = 0.06
 """The share of a pair's records that noise may move, which determines the number of groups."""
 
 PRECISE = 8
