@@ -391,6 +391,6 @@ class _Cells:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
                 f"{self.formula}: has no finite value somewhere inside the bounds of {columns};"
-                " change the bounds, or add a number inside the function"
+                " change the bounds (log needs a lower bound above 0), or write log(x + 1)"
             )
         return TermGroup(attributes, tuple(places), values)
