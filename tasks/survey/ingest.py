@@ -45,11 +45,11 @@ from tasks.survey.memory import MemoryTable
 from tasks.survey.private_file import (
     FAULTS,
     FILE,
-    MEMORY_LIMIT,
     TABLE,
     UNFIT,
     call_guarded,
     connect,
+    too_little_memory,
 )
 from tasks.survey.sources import Relation, found_columns, locate
 from tasks.survey.sql import answered, clamp, convert, look, quote, sql_type
@@ -151,10 +151,7 @@ def _copied(
     def copied(relation: Relation) -> int:
         with suppress(duckdb.OutOfMemoryException):
             return _copy(connection, relation, columns, counts)
-        raise DataError(
-            f"{source}: to read {len(columns)} columns at once needs more than {MEMORY_LIMIT} of memory;"
-            " leave columns out of the plan, or divide it into several plans"
-        )
+        raise DataError(f"{source}: {too_little_memory()}")
 
     message = (
         f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"

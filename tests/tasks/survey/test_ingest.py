@@ -426,9 +426,18 @@ def test_a_table_of_300_columns_needs_little_memory(tmp_path):
 def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(private_file, "MEMORY_LIMIT", "8MiB")
     source, columns = wide(tmp_path / "wide.csv", 60)
-    with pytest.raises(DataError, match="60 columns at once needs more than 8MiB") as caught:
+    with pytest.raises(DataError, match="more than 8MiB of memory are needed") as caught:
         ingest(source, columns, 3_000, tmp_path / "work")
     assert "damaged" not in str(caught.value)
+
+
+def test_wherever_memory_does_not_suffice_this_is_the_reason():
+    def counted():
+        raise duckdb.OutOfMemoryException("SECRET_7391")
+
+    with pytest.raises(DataError, match="more than 2GiB of memory are needed") as caught:
+        private_file.call_guarded(counted, DataError, "the survey table could not be tallied")
+    assert_tells_nothing(caught.value)
 
 
 def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
