@@ -158,6 +158,7 @@ def _table(text: str, of: Described) -> Wish:
 
 def _mean(text: str, of: Described) -> Wish:
     what, *groups = re.split(r"\s+by\s+", text, maxsplit=1)
+    what = _bare(what)
     share = what.startswith("{") or of.columns.get(what) in (ColumnType.TRUTH, ColumnType.TEXT)
     if not share:
         _known("--mean", text, [what], of, NUMERIC, "a mean needs numbers")
@@ -182,7 +183,13 @@ def _written(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
+def _bare(name: str) -> str:
+    """A column's name without the backticks that it has in a formula."""
+    return name[1:-1] if re.fullmatch("`[^`]+`", name) else name
+
+
 def _density(text: str, of: Described) -> Wish:
+    text = _bare(text)
     if re.search(r"\s+by\s+", text) and text not in of.columns:
         raise InputError(
             f"--density {text!r}: name only the column; then add `by` and a numeric bandwidth to the"
@@ -306,10 +313,10 @@ def _names(
     option: str, text: str, of: Described, between: str, part: str | None = None
 ) -> tuple[str, ...]:
     """The column names in a text; one that contains the separator is recognised only alone."""
-    whole = text if part is None else part
+    whole = _bare(text if part is None else part)
     if whole in of.columns:
         return (whole,)
-    words = [word for word in re.split(between, whole) if word]
+    words = [_bare(word) for word in re.split(between, whole) if word]
     # Names separated by blanks alone, as in the wish for a map.
     if not {*words} <= {*of.columns} and {*whole.split()} <= {*of.columns}:
         words = whole.split()
@@ -353,6 +360,9 @@ def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) ->
         return f"the questionnaire does not describe {name}; add a line for it"
     if name in of.table:
         return f"{name} has a type or a name that a plan cannot describe"
+    for own, question in of.questions.items():
+        if question.keys.get("source_name") == name:
+            return f"{name!r} is called {own!r} in the plan; write that"
     return f"there is no column {name!r}{_near(name, of.columns)}"
 
 

@@ -364,6 +364,25 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert 'requested    "1" for a first publication' in text
 
 
+def test_a_column_renamed_in_the_plan_is_named_and_backticks_may_surround_any_name(tmp_path):
+    text = PERSONS + "1st,,no; yes,,,,,\nbody mass,,,0,9,,,\n"
+    asked = questions(tmp_path, text)
+    of = Described(*with_names(dict.fromkeys(asked, ColumnType.OPEN), asked))
+    with pytest.raises(InputError, match="'1st' is called 'column 1st' in the plan; write that"):
+        Said(tables=["1st x health"]).read(of)
+    in_backticks = Said(
+        tables=["`health` x `body mass`"],
+        means=["`body mass` by `health`"],
+        densities=["`body mass`"],
+    )
+    bare = Said(
+        tables=["health x body mass"], means=["body mass by health"], densities=["body mass"]
+    )
+    assert [wish.meaning for wish in in_backticks.read(of)] == [
+        wish.meaning for wish in bare.read(of)
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "says"),
     [
@@ -382,6 +401,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
         (Said(models=["{income > 5 & age > 9} ~ insured"]), r"join conditions with &"),
         (Said(models=["sqrt(income) ~ age"]), "'sqrt' is not one of the functions C, exp, log"),
         (Said(models=["income/age ~ insured"]), r"arithmetic in braces, such as"),
+        (Said(models=["income ~ "]), "write the response, ~ and the terms, such as y ~ a"),
         (
             Said(models=["{income > 30000} ~ age"]),
             r"^--model '\{income > 30000\} ~ age': .* a condition must lie within the bounds",
