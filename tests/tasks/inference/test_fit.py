@@ -22,7 +22,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.releases.formulas import terms_of
 from tasks.bundle.reader import open_bundle
-from tasks.inference.fit import fit
+from tasks.inference.fit import fit, fit_of
 from tests.chance import mean_squares, shares
 from tests.tasks.made_up import opened_once
 
@@ -170,6 +170,17 @@ def test_columns_that_were_not_measured_together_are_named():
 def test_what_cannot_be_fitted_is_explained(formula, family, said):
     with pytest.raises(InputError, match=said):
         fit(evidence(surveyed(np.random.default_rng(3)), 1), formula, family)
+
+
+def test_an_estimate_without_an_interval_is_in_the_frame_and_not_printed():
+    errors = np.array([np.inf, 0.1])
+    found = fit_of(
+        "y ~ a", "gaussian", ["Intercept", "a"], (np.array([-2e12, 3]), errors, errors), ""
+    )
+    hidden, known = str(found).splitlines()[2:4]
+    assert re.fullmatch(r"Intercept +- +inf +inf +none", hidden)
+    assert re.match(r"a +3 +0.1 +0.1 +2\.\d+ to 3", known)
+    assert found.frame()["estimate"].tolist() == [-2e12, 3]
 
 
 @pytest.mark.parametrize("name", ["Intercept", "C", "np", "exp", "class"])
