@@ -46,6 +46,11 @@ FEWEST_VALUES = 3
 POWER = re.compile(r"(`[^`]+`|[^\W\d]\w*) *(?:\*\*|\^) *([23])(?![\w.])")
 """A square or a cube, as in Python or R."""
 
+EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
+"""A formula about the event that a column has a given category."""
+
+QUOTES = "'\""
+
 MOST_LISTED = 12
 MOST_TITLE = 200
 
@@ -74,10 +79,20 @@ class Wish:
 
     @property
     def as_model(self) -> Wish:
-        """The model that answers a mean or a share, titled by its text."""
+        """The model that answers a mean or a share."""
         columns = (*self.columns, *self.by)
-        text = f"{'Share' if self.share else 'Mean'}: {self.text}"
-        return Wish("model", text, columns, formula=self.formula, family=self.family)
+        return Wish("model", self.title, columns, formula=self.formula, family=self.family)
+
+    @property
+    def title(self) -> str:
+        """A mean or a share in words, such as "Share: insured = yes by region"."""
+        answer, by, groups = self.text.partition(" by ")
+        event = EVENT.match(self.formula)
+        if (
+            event and "{" not in answer
+        ):  # readers could not tell which of the two categories is meant
+            answer = f"{answer} = {event[1].strip(QUOTES)}"
+        return f"{'Share' if self.share else 'Mean'}: {answer}{by}{groups}"
 
 
 @dataclass(frozen=True)

@@ -219,18 +219,24 @@ def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, F
     return found, response
 
 
+def plain_name(name: str) -> str:
+    """A column's name, changed if formulas would read it as something else.
+
+    `age.1` would be an attribute of `age`; `exp` is a function, and `class` a word of Python.
+    """
+    if iskeyword(name) or name in (CONSTANT, *_formulaic().transforms.TRANSFORMS):
+        return f"{name}_"
+    return name.replace(".", "_")
+
+
 def with_plain_names(
     formula: str, domain: Domain, columns: Mapping[str, Any]
 ) -> tuple[str, Domain, Mapping[str, Any]]:
-    """Rename columns whose names mean something else in formulas.
-
-    `age.1` is read as an attribute of `age`; `exp` is a function, and `class` a word of Python.
-    """
-    special = {CONSTANT, *_formulaic().transforms.TRANSFORMS}
+    """Rename columns by ``plain_name``, each differently."""
     names = {name: name for name in domain.names}
     for name in names:
-        if "." in name or iskeyword(name) or name in special:
-            names[name] = name.replace(".", "_") if "." in name else f"{name}_"
+        if (other := plain_name(name)) != name:
+            names[name] = other
             while names[name] in (*domain.names, *(n for of, n in names.items() if of != name)):
                 names[name] += "_"
     if wanted := backticks_wanted(formula, [name for name in names if "." in name]):

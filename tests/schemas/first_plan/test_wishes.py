@@ -364,6 +364,20 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert 'requested    "1" for a first publication' in text
 
 
+def test_the_title_of_a_share_says_of_which_answer_it_is(tmp_path):
+    asked = questions(tmp_path, PERSONS)
+    of = Described(dict.fromkeys(asked, ColumnType.OPEN), asked)
+    wishes = Said(means=["insured by region", "insured", "{visits > 2} by region", "income"]).read(
+        of
+    )
+    assert [wish.title for wish in wishes] == [
+        "Share: insured = yes by region",
+        "Share: insured = yes",
+        "Share: {visits > 2} by region",
+        "Mean: income",
+    ]
+
+
 def test_a_column_renamed_in_the_plan_is_named_and_backticks_may_surround_any_name(tmp_path):
     text = PERSONS + "1st,,no; yes,,,,,\nbody mass,,,0,9,,,\n"
     asked = questions(tmp_path, text)
