@@ -51,6 +51,7 @@ EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
 
 QUOTES = "'\""
 
+MOST_IN_RECORDS = 200
 MOST_LISTED = 12
 MOST_TITLE = 200
 
@@ -147,7 +148,13 @@ class Said:
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":
-            yield Wish("records", columns=self._for_readers(of))
+            columns = self._for_readers(of)
+            if len(columns) > MOST_IN_RECORDS:
+                raise InputError(
+                    f"synthetic records have at most {MOST_IN_RECORDS} columns, not {len(columns)};"
+                    " describe fewer of them in a questionnaire"
+                )
+            yield Wish("records", columns=columns)
         if self.purpose == "tables":
             yield Wish("tables", columns=self._for_readers(of))
         if self.purpose == "functions":

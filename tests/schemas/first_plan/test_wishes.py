@@ -364,6 +364,16 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert 'requested    "1" for a first publication' in text
 
 
+def test_records_of_more_columns_than_they_can_have_are_refused():
+    def wide(columns):
+        return Described(dict.fromkeys([f"v{i}" for i in range(columns)], ColumnType.WHOLE), {})
+
+    (found,) = Said(records=True).read(wide(200))
+    assert len(found.columns) == 200
+    with pytest.raises(InputError, match="at most 200 columns, not 201; describe fewer"):
+        Said(records=True).read(wide(201))
+
+
 def test_the_title_of_a_share_says_of_which_answer_it_is(tmp_path):
     asked = questions(tmp_path, PERSONS)
     of = Described(dict.fromkeys(asked, ColumnType.OPEN), asked)
@@ -468,7 +478,8 @@ def made_up(generator: np.random.Generator) -> tuple[str, Said]:
             continue
         lower = generator.choice([0, 0, 0, 1, 16, -50, -100000])
         upper = lower + generator.choice([1, 7, 60, 999, 5000, 100000, 1200000])
-        steps = ["", *(s for s in ("1", "0.01", "0.5", "5", "100") if float(s) <= upper - lower)]
+        steps = ["", "1", "0.01", "0.5"]
+        steps += [s for s in ("5", "100") if lower % int(s) == upper % int(s) == 0]
         step = generator.choice(steps)
         whole = step in ("1", "5", "100")
         kind = "integer" if whole else "continuous"
