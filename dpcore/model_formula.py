@@ -60,7 +60,7 @@ class ModelFormula(NamedTuple):
                 kept = "name" if kind == "quoted" else kind
                 tokens.append(Token(kept, found[kind], called))
         response, tilde, terms = text.partition("~")
-        if not tilde or "~" in terms:
+        if not (tilde and response.strip() and terms.strip()) or "~" in terms:
             raise ValueError("write the response, ~ and the terms, such as y ~ a + b")
         middle = next(i for i, each in enumerate(tokens) if (each.kind, each.word) == ("sign", "~"))
         explained, explaining = (

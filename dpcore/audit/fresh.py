@@ -31,7 +31,10 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 
 MOST = 128
-"""The most numbers that are compared over all rounds; each round has at least one."""
+"""The most numbers that are compared over all rounds; each compared round has at least one."""
+
+MOST_ROUNDS = 1024
+"""The most rounds that are compared, evenly spaced: time and memory grow with their square."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Signs:
         """Add the noise (n, k) of each round in n outputs; NaN where there is none."""
         if not rounds:
             return
+        kept = np.linspace(0, len(rounds) - 1, min(len(rounds), MOST_ROUNDS)).astype(int)
+        rounds = [rounds[number] for number in kept]
         if not self.each:
             longest = max(noise.shape[1] for noise in rounds)
             self.each = max(1, min(longest, MOST // len(rounds)))

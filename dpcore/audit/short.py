@@ -39,6 +39,7 @@ from dpcore.mechanisms import (
     ThresholdedLaplace,
     TunedNoise,
 )
+from dpcore.mechanisms.blocks import BlockNoise
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.machines.tuned import TunedMachine
@@ -47,9 +48,10 @@ from dpcore.sampling.source import RandomSource, SystemSource
 SECONDS = 3.0
 """CPU time of a short audit, without the statistics of one pair of tables per release."""
 
-REHEARSAL, RELEASE, EACH, CHOSEN = 0.7, 0.05, 2e-7, 3e-6
+REHEARSAL, RELEASE, BLOCK, EACH, CHOSEN = 0.7, 0.05, 8e-4, 2e-7, 3e-6
 """Approximate seconds: for the made-up survey, which is cut and counted first; for each release; for
-each number of an output; and for each number where noisy numbers choose what is measured next."""
+each block of numbers, such as a pair of columns; for each number of an output; and for each number where
+noisy numbers choose what is measured next."""
 
 PREPARED = 4
 """On how many tables of each release its mechanism prepares draws."""
@@ -133,6 +135,7 @@ def audit_seconds(releases: Iterable[Release]) -> float:
             chosen = isinstance(mechanism, CompressedMargins | TunedNoise)
             numbers = mechanism.output_width(mechanism.size)
             seconds += RELEASE + numbers * (CHOSEN if chosen else EACH)
+            seconds += BLOCK * len(mechanism.blocks) if isinstance(mechanism, BlockNoise) else 0
     return seconds
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from dpcore.errors import InputError
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.universe import require_published, universe_rules
-from schemas.first_plan.wishes import Wish
+from schemas.first_plan.wishes import EVENT, QUOTES, Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Cells, Numbers
@@ -418,12 +418,6 @@ class ColumnUse:
 COMPARED = {">=": "from", "<=": "to", "!=": "not", "==": "", ">": "over", "<": "below"}
 
 
-EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
-"""A formula about the event that a column has a given category."""
-
-QUOTES = "'\""
-
-
 def _words(wish: Wish) -> str:
     if wish.kind == "model":
         return named("model", wish.text)
@@ -438,7 +432,7 @@ def _words(wish: Wish) -> str:
 def titled(wish: Wish) -> str:
     """The title of a model's release: its question in words."""
     if wish.kind == "mean":
-        return f"{'Share' if wish.share else 'Mean'}: {wish.text}"
+        return wish.title
     if "~" not in wish.text:
         return wish.text
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")

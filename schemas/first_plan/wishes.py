@@ -46,6 +46,12 @@ FEWEST_VALUES = 3
 POWER = re.compile(r"(`[^`]+`|[^\W\d]\w*) *(?:\*\*|\^) *([23])(?![\w.])")
 """A square or a cube, as in Python or R."""
 
+EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
+"""A formula about the event that a column has a given category."""
+
+QUOTES = "'\""
+
+MOST_IN_RECORDS = 200
 MOST_LISTED = 12
 MOST_TITLE = 200
 
@@ -74,10 +80,20 @@ class Wish:
 
     @property
     def as_model(self) -> Wish:
-        """The model that answers a mean or a share, titled by its text."""
+        """The model that answers a mean or a share."""
         columns = (*self.columns, *self.by)
-        text = f"{'Share' if self.share else 'Mean'}: {self.text}"
-        return Wish("model", text, columns, formula=self.formula, family=self.family)
+        return Wish("model", self.title, columns, formula=self.formula, family=self.family)
+
+    @property
+    def title(self) -> str:
+        """A mean or a share in words, such as "Share: insured = yes by region"."""
+        answer, by, groups = self.text.partition(" by ")
+        event = EVENT.match(self.formula)
+        if (
+            event and "{" not in answer
+        ):  # readers could not tell which of the two categories is meant
+            answer = f"{answer} = {event[1].strip(QUOTES)}"
+        return f"{'Share' if self.share else 'Mean'}: {answer}{by}{groups}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +148,13 @@ class Said:
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":
-            yield Wish("records", columns=self._for_readers(of))
+            columns = self._for_readers(of)
+            if len(columns) > MOST_IN_RECORDS:
+                raise InputError(
+                    f"synthetic records have at most {MOST_IN_RECORDS} columns, not {len(columns)};"
+                    " describe fewer of them in a questionnaire"
+                )
+            yield Wish("records", columns=columns)
         if self.purpose == "tables":
             yield Wish("tables", columns=self._for_readers(of))
         if self.purpose == "functions":
@@ -158,6 +180,7 @@ def _table(text: str, of: Described) -> Wish:
 
 def _mean(text: str, of: Described) -> Wish:
     what, *groups = re.split(r"\s+by\s+", text, maxsplit=1)
+    what = _bare(what)
     share = what.startswith("{") or of.columns.get(what) in (ColumnType.TRUTH, ColumnType.TEXT)
     if not share:
         _known("--mean", text, [what], of, NUMERIC, "a mean needs numbers")
@@ -182,7 +205,13 @@ def _written(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
+def _bare(name: str) -> str:
+    """A column's name without the backticks that it has in a formula."""
+    return name[1:-1] if re.fullmatch("`[^`]+`", name) else name
+
+
 def _density(text: str, of: Described) -> Wish:
+    text = _bare(text)
     if re.search(r"\s+by\s+", text) and text not in of.columns:
         raise InputError(
             f"--density {text!r}: name only the column; then add `by` and a numeric bandwidth to the"
@@ -306,10 +335,10 @@ def _names(
     option: str, text: str, of: Described, between: str, part: str | None = None
 ) -> tuple[str, ...]:
     """The column names in a text; one that contains the separator is recognised only alone."""
-    whole = text if part is None else part
+    whole = _bare(text if part is None else part)
     if whole in of.columns:
         return (whole,)
-    words = [word for word in re.split(between, whole) if word]
+    words = [_bare(word) for word in re.split(between, whole) if word]
     # Names separated by blanks alone, as in the wish for a map.
     if not {*words} <= {*of.columns} and {*whole.split()} <= {*of.columns}:
         words = whole.split()
@@ -353,6 +382,9 @@ def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) ->
         return f"the questionnaire does not describe {name}; add a line for it"
     if name in of.table:
         return f"{name} has a type or a name that a plan cannot describe"
+    for own, question in of.questions.items():
+        if question.keys.get("source_name") == name:
+            return f"{name!r} is called {own!r} in the plan; write that"
     return f"there is no column {name!r}{_near(name, of.columns)}"
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from keyword import iskeyword
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.model_formula import ModelFormula, backticks_wanted
+from dpcore.model_formula import TOKEN, ModelFormula, backticks_wanted
 from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
 from dpcore.suggestion import suggestion
 
@@ -126,22 +127,21 @@ def formula_frame(
     return pd.DataFrame(series)
 
 
-def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
-    """A formula as parsed by formulaic, and the columns that it names."""
+def _formulaic() -> Any:
+    """The library that reads formulas."""
     try:
         import formulaic  # takes half a second
-        from formulaic.transforms import TRANSFORMS
     except ModuleNotFoundError as missing:
         raise InputError(
             f"models need {missing.name}, which is not installed; run: pip install formulaic"
         ) from None
+    return formulaic
 
-    for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
-        raise InputError(
-            f"{formula}: {name!r} has a special meaning in formulas; rename the column in the plan"
-        )
+
+def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
+    """A formula as parsed by formulaic, and the columns that it names."""
     try:
-        asked = formulaic.Formula(formula)
+        asked = _formulaic().Formula(formula)
         named = sorted(str(v) for v in asked.required_variables)
     except Exception as error:
         reason = "cannot be read as a formula: " + str(error).partition("\n")[0]
@@ -219,21 +219,38 @@ def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, F
     return found, response
 
 
-def without_dots(
+def plain_name(name: str) -> str:
+    """A column's name, changed if formulas would read it as something else.
+
+    `age.1` would be an attribute of `age`; `exp` is a function, and `class` a word of Python.
+    """
+    if iskeyword(name) or name in (CONSTANT, *_formulaic().transforms.TRANSFORMS):
+        return f"{name}_"
+    return name.replace(".", "_")
+
+
+def with_plain_names(
     formula: str, domain: Domain, columns: Mapping[str, Any]
 ) -> tuple[str, Domain, Mapping[str, Any]]:
-    """Replace dots in names by underscores: formulas read `age.1` as an attribute of `age`."""
+    """Rename columns by ``plain_name``, each differently."""
     names = {name: name for name in domain.names}
-    for name in filter(lambda each: "." in each, domain.names):
-        names[name] = name.replace(".", "_")
-        while names[name] in (*domain.names, *(n for of, n in names.items() if of != name)):
-            names[name] += "_"
+    for name in names:
+        if (other := plain_name(name)) != name:
+            names[name] = other
+            while names[name] in (*domain.names, *(n for of, n in names.items() if of != name)):
+                names[name] += "_"
     if wanted := backticks_wanted(formula, [name for name in names if "." in name]):
         raise InputError(f"{formula}: {wanted}")
-    for name, plain in names.items():
-        formula = formula.replace(f"`{name}`", f"`{plain}`")
+
+    def plain(found: re.Match[str]) -> str:
+        name = found["quoted"] or found["name"]
+        called = found["name"] in FUNCTIONS and found.string[found.end() :].lstrip().startswith("(")
+        new = name if called else names.get(name, name)
+        return found[0] if new == name else found[0].replace(name, new)
+
     axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
-    return formula, Domain(axes), {names.get(name, name): each for name, each in columns.items()}
+    renamed = {names.get(name, name): each for name, each in columns.items()}
+    return TOKEN.sub(plain, formula), Domain(axes), renamed
 
 
 def columns_of_term(spec: Any, place: int, axes: Sequence[Axis]) -> tuple[int, ...]:
@@ -271,7 +288,7 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
     others.
     """
     try:
-        written, domain, _ = without_dots(formula, Domain(axes), {})
+        written, domain, _ = with_plain_names(formula, Domain(axes), {})
         asked, _ = read_formula(written, domain)
         return _Cells(written, domain.axes).terms(asked, family, axes)
     except InputError as error:
@@ -299,7 +316,7 @@ def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]
     Raises ``InputError`` if the formula cannot be read.
     """
     some = tuple(at_most(axis, FEW_CELLS) for axis in axes)
-    written, domain, _ = without_dots(formula, Domain(some), {})
+    written, domain, _ = with_plain_names(formula, Domain(some), {})
     asked, _ = read_formula(written, domain)
     sets = _Cells(written, domain.axes).together(asked)
     return {tuple(axes[i].name for i in used) for used in sets}
@@ -391,6 +408,6 @@ class _Cells:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
                 f"{self.formula}: has no finite value somewhere inside the bounds of {columns};"
-                " change the bounds, or add a number inside the function"
+                " change the bounds (log needs a lower bound above 0), or write log(x + 1)"
             )
         return TermGroup(attributes, tuple(places), values)

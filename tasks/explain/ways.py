@@ -39,12 +39,13 @@ HEADING = (
 class Widths(NamedTuple):
     """For one model: the plan's method, and for each method the widest interval of a term except the
     intercept, or the median of the means of groups. It is infinite if most have no interval, and absent
-    if the method cannot answer."""
+    if the method cannot answer. ``refused``: why the formula cannot be measured directly."""
 
     formula: str
     family: str
     taken: str
     widths: dict[str, float]
+    refused: list[str]
 
 
 def model_widths(plan: Plan) -> list[Widths]:
@@ -56,7 +57,7 @@ def model_widths(plan: Plan) -> list[Widths]:
         except InputError:  # the plan is refused for it where models are checked
             continue
         answering.add(name)
-        found.append(Widths(formula, family, _way(plan, name), {_way(plan, name): width}))
+        found.append(Widths(formula, family, _way(plan, name), {_way(plan, name): width}, []))
     for way, other in _others(plan, found, answering):
         for each in found:
             if way != each.taken:
@@ -120,7 +121,10 @@ def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tu
         )
         try:
             made = _in(way, draft, served).trial
-        except InputError:  # the budget has no beta for the noise, for example
+        except InputError as error:  # the budget has no beta for the noise, for example
+            for each in found if way == DIRECTLY else []:
+                before, _, reason = str(error).partition(f"{each.formula}: ")
+                each.refused.extend([reason.partition("\n")[0]] if before != str(error) else [])
             continue
         assert made is not None
         yield way, made
@@ -147,6 +151,11 @@ def widths_text(plan: Plan) -> list[str]:
         " coefficient of each category."
         for each in found
         for name in _codes(plan, each.formula)
+    ]
+    notes += [
+        f"Note: {each.formula} cannot be measured directly: {reason}"
+        for each in found
+        for reason in each.refused
     ]
     return ["", HEADING, text_table(rows), *notes, *_better(found)] if rows else []
 

@@ -21,7 +21,7 @@ from schemas.releases.formulas import (
     computed,
     formula_frame,
     read_formula,
-    without_dots,
+    with_plain_names,
 )
 
 
@@ -33,7 +33,7 @@ def design_of(
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
     ``InputError`` where the formula cannot be read, or names a column that the release lacks.
     """
-    formula, domain, columns = without_dots(formula, domain, columns)
+    formula, domain, columns = with_plain_names(formula, domain, columns)
     asked, named = read_formula(formula, domain)
     nulls = [np.ma.getmaskarray(columns[name]) for name in named]
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
@@ -72,7 +72,7 @@ def numbers_of(
 
     ``columns``: (m,) values, none of them null.  Raises ``InputError`` as ``design_of``.
     """
-    formula, domain, columns = without_dots(formula, domain, columns)
+    formula, domain, columns = with_plain_names(formula, domain, columns)
     asked, named = read_formula(formula, domain)
     # Only categories are looked up by code; numbers enter as they are.
     codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)

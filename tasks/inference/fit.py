@@ -57,11 +57,11 @@ class Fit:
             f"{self.formula}   ({self.family})",
             f"{'':{width}}  {'estimate':>10} {'sampling':>10} {'privacy':>10}   95% interval",
         ]
-        lines += [
-            f"{c.name:{width}}  {c.shown[0]:>10} {c.sampling_error:10.3g} {c.privacy_error:10.3g}"
-            f"   {c.shown[1]}"
-            for c in self.coefficients
-        ]
+        for c in self.coefficients:
+            # Without an interval an estimate may be anything, such as -2e12; `frame` has it.
+            middle, ends = c.shown if math.isfinite(c.standard_error) else ("-", "none")
+            errors = f"{c.sampling_error:10.3g} {c.privacy_error:10.3g}"
+            lines.append(f"{c.name:{width}}  {middle:>10} {errors}   {ends}")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     __repr__ = __str__

@@ -16,7 +16,7 @@ from schemas.bundle.manifest import AnalysisRecord
 from schemas.releases.formulas import CONSTANT
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import bars, dots, down, spans, texts
-from tasks.charts.svg import figure, supported
+from tasks.charts.svg import supported
 from tasks.report.cells import Columns, called
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 
@@ -85,9 +85,8 @@ def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> Data
             errors = [supported([each], each)[0] for each in (sampling, noise)]
             rows.append((str(term), middle, *errors, " to ".join(ends)))
         else:
-            shown = figure(estimate) if np.isfinite(estimate) else "not known"
-            reason = f"none: {found['reason'][i]}"
-            rows.append((str(term), shown, "not known", "not known", reason))
+            # Its estimate may be anything, such as -2e12; the file has it.
+            rows.append((str(term), *["not known"] * 3, f"none: {found['reason'][i]}"))
     header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     return DataTable(f"Coefficients of {formula}", header, rows, path)
 

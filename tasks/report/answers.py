@@ -59,19 +59,21 @@ class GroupMean(NamedTuple):
         return f"{middle} ({low} to {high}){of_group}"
 
 
-def compared_groups(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
+def compared_groups(
+    title: str, groups: Sequence[GroupMean], noise: str, what: str = "the mean"
+) -> Answer:
     """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
-    if no difference is clear."""
+    if no difference is clear; ``what``: the mean, or the share of an event."""
     groups = [group for group in groups if not group.unknown]
     if not groups:
         return Answer(f"{title}: the noise is too large for any mean.", leaves_open=True)
     if len(groups) == 1:
-        return Answer(f"{title}: the mean is {groups[0].text}.")
+        return Answer(f"{title}: {what} is {groups[0].text}.")
     # Over all pairs, because the largest and the smallest mean may be the least certain ones.
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
         return Answer(f"{title}: {noise} it open whether groups differ.", leaves_open=True)
-    return Answer(f"{title}: the mean is {more.text}, and {less.text}.")
+    return Answer(f"{title}: {what} is {more.text}, and {less.text}.")
 
 
 def releases_of_means(sources: Sequence[Source]) -> list[Source]:

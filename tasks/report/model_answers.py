@@ -19,7 +19,7 @@ from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import Manifest
 from schemas.numbers import plain
 from schemas.plan import Plan
-from schemas.releases.formulas import CONSTANT
+from schemas.releases.formulas import CONSTANT, plain_name
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.svg import supported
 from tasks.report.answers import Answer, GroupMean, compared_groups
@@ -31,6 +31,9 @@ from tasks.report.wording import category, is_value
 COMPARED = re.compile(r"[<>]|[=!]=")
 CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
 """A factor of a term in a formula, which is 1 for one category: ``C(region)[T.north]``."""
+
+EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"]+)(?P=quote)\}""")
+"""A response that is the event that a column has a category."""
 
 BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
 """A colon outside the name of a category."""
@@ -112,7 +115,20 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
         groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of))
-    return compared_groups(model.title, groups, "sampling and noise leave")
+    what = _averaged(columns, ModelFormula.read(model.formula).response)
+    return compared_groups(model.title, groups, "sampling and noise leave", what)
+
+
+def _averaged(columns: Columns, response: str) -> str:
+    """Words for the mean of a response, which is a share if the response is a condition."""
+    event = EVENT.fullmatch(response)
+    column = _column(columns, event["column"]) if event else None
+    if event and column:
+        value = category(_as_written(event["value"]), columns[column])
+        return f"the share whose “{called(column, columns)}” {is_value(value)}"
+    if COMPARED.search(response):
+        return f"the share with {response.strip('{}')}"
+    return "the mean"
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
@@ -187,8 +203,8 @@ def _is_alone(columns: Columns, name: str, model: Model) -> bool:
 
 
 def _written(column: str) -> str:
-    """A column's name in formulas, where a dot would be read as an attribute."""
-    return column.replace(".", "_")
+    """A column's name in the names of terms."""
+    return plain_name(column)
 
 
 def _column(columns: Columns, written: str) -> str | None:

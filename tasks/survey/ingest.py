@@ -42,13 +42,23 @@ from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.csv_file import csv_fault, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
-from tasks.survey.private_file import FAULTS, FILE, TABLE, UNFIT, call_guarded, connect
+from tasks.survey.private_file import (
+    FAULTS,
+    FILE,
+    TABLE,
+    UNFIT,
+    call_guarded,
+    connect,
+    too_little_memory,
+)
 from tasks.survey.sources import Relation, found_columns, locate
 from tasks.survey.sql import answered, clamp, convert, look, quote, sql_type
 from tasks.workplace.home import private_folder
 from tasks.workplace.room import require_room_at_home
 
 LINES = "survey.csv"
+AT_ONCE = 50
+"""Columns whose unread values are counted in one query: its memory grows with their square."""
 
 Form = TypeVar("Form", NumberFormat, DateFormat)
 
@@ -139,7 +149,9 @@ def _copied(
     """Call ``_copy``; if a CSV file cannot be read, retry with uniform line ends, or raise its fault."""
 
     def copied(relation: Relation) -> int:
-        return _copy(connection, relation, columns, counts)
+        with suppress(duckdb.OutOfMemoryException):
+            return _copy(connection, relation, columns, counts)
+        raise DataError(f"{source}: {too_little_memory()}")
 
     message = (
         f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"
@@ -194,20 +206,22 @@ def _copy(
     )
     if counts:  # a row of count 0 is no record, so its values need not be valid
         connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
-    counted = ", ".join(f"histogram({beside}.{quote(str(i))})" for i in range(len(columns)))
-    numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
-    assert numbers is not None  # an aggregate has one row
     connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, look VARCHAR, failures BIGINT)")
-    faults = [
-        (name, seen, failures)
-        for name, found in zip(columns, numbers[:-1], strict=True)
-        for seen, failures in (found or {"": 0}).items()
-    ]
+    names, faults = [*columns], list[tuple[str, str, int]]()
+    for first in range(0, len(names), AT_ONCE):
+        some = names[first : first + AT_ONCE]
+        looked = (f"histogram({beside}.{quote(str(first + i))})" for i in range(len(some)))
+        found = connection.execute(f"SELECT {', '.join(looked)} FROM {TABLE}").fetchall()[0]
+        faults += [
+            (name, seen, failures)
+            for name, counted in zip(some, found, strict=True)
+            for seen, failures in (counted or {"": 0}).items()
+        ]
     rows = ", ".join(["(?, ?, ?)"] * len(faults))
     connection.execute(f"INSERT INTO {FAULTS} VALUES {rows}", list(chain.from_iterable(faults)))
     connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {beside}")
     connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
-    return int(numbers[-1])
+    return int(connection.execute(f"SELECT count(*) FROM {TABLE}").fetchall()[0][0])
 
 
 def _sql_of(

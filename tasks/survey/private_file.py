@@ -34,9 +34,19 @@ def call_guarded(action: Callable[[], T], error: type[DPReleaseError], message: 
         return action()
     except DPReleaseError:
         raise
+    except duckdb.OutOfMemoryException:
+        kind = too_little_memory()
     except Exception as failure:
         kind = type(failure).__name__
     raise error(f"{message} ({kind})")
+
+
+def too_little_memory() -> str:
+    """The reason and advice if DuckDB's memory does not suffice."""
+    return (
+        f"more than {MEMORY_LIMIT} of memory are needed: leave columns out of the plan, or divide it"
+        " into several plans"
+    )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
-from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.columns import CategoricalColumn, IdentifierColumn, Invalid, ReadColumn
 from schemas.survey.reading import part_of_date
 from schemas.survey.unit import COUNT, of_weights
 from tasks.survey.private_file import call_guarded
@@ -100,6 +100,7 @@ def _broken(
     lines = [
         f"  column {name!r}, {rule}: {rows} {'row' if rows == 1 else 'rows'} {RULES[rule]}"
         f"{_looks(columns[name], unread[name]) if rule == 'type' else ''}"
+        f"{_divided(columns[name]) if rule == 'category' else ''}"
         for (name, rule), rows in sorted(
             broken.items(), key=lambda item: (order.index(item[0][0]), rules.index(item[0][1]))
         )
@@ -122,6 +123,17 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
     known = LOOKS["date" if part_of_date(column) else wanted] if wanted else {}
     found = [f"{rows} {known[look]}" for look, rows in looks.items() if look in known]
     return f": {', '.join(found)}" if found else ""
+
+
+def _divided(column: ReadColumn) -> str:
+    """Text on a code with a label among others without one: a questionnaire may have meant one value."""
+    if not isinstance(column, CategoricalColumn):
+        return ""
+    labelled = [code for code in map(str, column.categories) if code in column.labels]
+    if len(labelled) in (0, len(column.categories)):
+        return ""
+    one = f"{labelled[0]}={column.labels[labelled[0]]}"
+    return f'; if {one} is one value, write it as "{one}" in the questionnaire, in quotation marks'
 
 
 def _count(table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole: bool) -> Faults:

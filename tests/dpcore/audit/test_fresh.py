@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.audit.fresh import Signs
+from dpcore.audit.fresh import MOST_ROUNDS, Signs
 from dpcore.audit.releases import covered
 from dpcore.audit.width import audit_noise
 from dpcore.sampling.source import SeededSource
@@ -70,3 +70,11 @@ def test_nothing_is_said_of_a_single_number_or_of_no_noise():
     assert signs_of(np.ones((10, 1))).bound(0.05) is None
     assert signs_of(np.zeros((10, 3))).bound(0.05) is None
     assert Signs().bound(0.05) is None
+
+
+def test_of_thousands_of_rounds_a_thousand_are_compared():
+    """As a table of 200 columns has: all pairs of 20,000 rounds would need gigabytes."""
+    rounds = np.random.default_rng(4).normal(size=(3_000, 60, 2))
+    assert signs_of(*rounds).bound(1e-6).pairs == MOST_ROUNDS * (MOST_ROUNDS + 1) // 2
+    assert signs_of(*rounds).bound(1e-6).passed
+    assert not signs_of(*np.repeat(rounds[::1000], 1000, axis=0)).bound(1e-6).passed

@@ -364,6 +364,49 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert 'requested    "1" for a first publication' in text
 
 
+def test_records_of_more_columns_than_they_can_have_are_refused():
+    def wide(columns):
+        return Described(dict.fromkeys([f"v{i}" for i in range(columns)], ColumnType.WHOLE), {})
+
+    (found,) = Said(records=True).read(wide(200))
+    assert len(found.columns) == 200
+    with pytest.raises(InputError, match="at most 200 columns, not 201; describe fewer"):
+        Said(records=True).read(wide(201))
+
+
+def test_the_title_of_a_share_says_of_which_answer_it_is(tmp_path):
+    asked = questions(tmp_path, PERSONS)
+    of = Described(dict.fromkeys(asked, ColumnType.OPEN), asked)
+    wishes = Said(means=["insured by region", "insured", "{visits > 2} by region", "income"]).read(
+        of
+    )
+    assert [wish.title for wish in wishes] == [
+        "Share: insured = yes by region",
+        "Share: insured = yes",
+        "Share: {visits > 2} by region",
+        "Mean: income",
+    ]
+
+
+def test_a_column_renamed_in_the_plan_is_named_and_backticks_may_surround_any_name(tmp_path):
+    text = PERSONS + "1st,,no; yes,,,,,\nbody mass,,,0,9,,,\n"
+    asked = questions(tmp_path, text)
+    of = Described(*with_names(dict.fromkeys(asked, ColumnType.OPEN), asked))
+    with pytest.raises(InputError, match="'1st' is called 'column 1st' in the plan; write that"):
+        Said(tables=["1st x health"]).read(of)
+    in_backticks = Said(
+        tables=["`health` x `body mass`"],
+        means=["`body mass` by `health`"],
+        densities=["`body mass`"],
+    )
+    bare = Said(
+        tables=["health x body mass"], means=["body mass by health"], densities=["body mass"]
+    )
+    assert [wish.meaning for wish in in_backticks.read(of)] == [
+        wish.meaning for wish in bare.read(of)
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "says"),
     [
@@ -382,6 +425,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
         (Said(models=["{income > 5 & age > 9} ~ insured"]), r"join conditions with &"),
         (Said(models=["sqrt(income) ~ age"]), "'sqrt' is not one of the functions C, exp, log"),
         (Said(models=["income/age ~ insured"]), r"arithmetic in braces, such as"),
+        (Said(models=["income ~ "]), "write the response, ~ and the terms, such as y ~ a"),
         (
             Said(models=["{income > 30000} ~ age"]),
             r"^--model '\{income > 30000\} ~ age': .* a condition must lie within the bounds",
@@ -434,7 +478,8 @@ def made_up(generator: np.random.Generator) -> tuple[str, Said]:
             continue
         lower = generator.choice([0, 0, 0, 1, 16, -50, -100000])
         upper = lower + generator.choice([1, 7, 60, 999, 5000, 100000, 1200000])
-        steps = ["", *(s for s in ("1", "0.01", "0.5", "5", "100") if float(s) <= upper - lower)]
+        steps = ["", "1", "0.01", "0.5"]
+        steps += [s for s in ("5", "100") if lower % int(s) == upper % int(s) == 0]
         step = generator.choice(steps)
         whole = step in ("1", "5", "100")
         kind = "integer" if whole else "continuous"

@@ -41,6 +41,18 @@ def test_the_way_that_is_taken_is_marked_and_one_that_cannot_answer_is_named(pla
     assert "not possible" in row
 
 
+def test_the_reason_why_a_formula_cannot_be_measured_directly_is_stated(plan_document):
+    plan_document |= {"source": "t.csv", "rows": 20_000}
+    plan_document["columns"]["income"] = {"type": "integer", "bounds": [0, 9999]}
+    pair = {"name": "pair", "kind": "margins", "ways": 2, "columns": ["age", "income"]}
+    pair |= {"mechanism": "discrete-gaussian", "bins": {"income": "fine"}}
+    formula = "log(income) ~ age"
+    asked = {"name": "a", "title": "log", "formula": formula}
+    *_, note = widths_text(made(plan_document, [pair], [asked]))
+    assert note.startswith(f"Note: {formula} cannot be measured directly: has no finite value")
+    assert "a lower bound above 0" in note
+
+
 def test_a_design_leaves_one_way(plan_document):
     plan_document["weights"] = {"column": "w", "largest": 100, "step": "0.1", "total": 8000}
     curved = {"name": "m", "kind": "model", "formula": FORMULAS[0]}

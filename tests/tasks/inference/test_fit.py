@@ -22,7 +22,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.releases.formulas import terms_of
 from tasks.bundle.reader import open_bundle
-from tasks.inference.fit import fit
+from tasks.inference.fit import fit, fit_of
 from tests.chance import mean_squares, shares
 from tests.tasks.made_up import opened_once
 
@@ -172,15 +172,28 @@ def test_what_cannot_be_fitted_is_explained(formula, family, said):
         fit(evidence(surveyed(np.random.default_rng(3)), 1), formula, family)
 
 
-@pytest.mark.parametrize("name", ["Intercept", "C", "np"])
-def test_a_column_whose_name_means_something_in_formulas_is_in_no_model(name):
+def test_an_estimate_without_an_interval_is_in_the_frame_and_not_printed():
+    errors = np.array([np.inf, 0.1])
+    found = fit_of(
+        "y ~ a", "gaussian", ["Intercept", "a"], (np.array([-2e12, 3]), errors, errors), ""
+    )
+    hidden, known = str(found).splitlines()[2:4]
+    assert re.fullmatch(r"Intercept +- +inf +inf +none", hidden)
+    assert re.match(r"a +3 +0.1 +0.1 +2\.\d+ to 3", known)
+    assert found.frame()["estimate"].tolist() == [-2e12, 3]
+
+
+@pytest.mark.parametrize("name", ["Intercept", "C", "np", "exp", "class"])
+def test_a_column_whose_name_means_something_in_formulas_is_fitted_like_any_other(name):
     known = evidence(surveyed(np.random.default_rng(3)), 1)
     axes = tuple(replace(a, name=name) if a.name == "age" else a for a in known.domain.axes)
     columns = known.columns | {name: known.columns["age"]}
     named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
-    for formula in (f"works ~ {name} + sex", f"works ~ C(`{name}`)", f"{name} ~ sex"):
-        with pytest.raises(InputError, match=f"'{name}' has a special meaning in formulas"):
-            fit(named, formula)
+    for formula in ("works ~ {} + sex", "works ~ C(`{}`)", "{} ~ sex", "works ~ exp({} / 100)"):
+        same = fit(known, formula.format("age")).coefficients
+        assert [c.estimate for c in fit(named, formula.format(name)).coefficients] == [
+            c.estimate for c in same
+        ]
     with pytest.raises(InputError, match="is zero for every possible value"):
         fit(named, f"works ~ {{sex == '{name}'}} + C(place)")  # a text, and a function
 

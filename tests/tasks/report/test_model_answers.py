@@ -68,6 +68,20 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
     assert of_all.sentence == "Pay: the mean is 5.0 (3.0 to 7.0)."
 
 
+@pytest.mark.parametrize(
+    ("response", "what"),
+    [
+        ("{region == 'n'}", "the share whose “Region” is north"),
+        ("{code == 2}", "the share whose “code” is high"),
+        ("{`body mass` > 3}", "the share with `body mass` > 3"),
+        ("{pay + x}", "the mean"),
+    ],
+)
+def test_of_a_share_the_answer_is_named(columns, response, what):
+    found = model(["Intercept"], [0.5], [0.1], formula=f"{response} ~ 1")
+    assert _of_means(columns, found, 2.0).sentence == f"Pay: {what} is 0.50 (0.30 to 0.70)."
+
+
 def test_a_group_that_alone_has_an_interval_is_named(columns):
     found = model(["C(region)[n]", "C(region)[s]"], [10.0, 20.0], [1.0, np.nan])
     assert _of_means(columns, found, 2.0).sentence.endswith("where “Region” is north.")

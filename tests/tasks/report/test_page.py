@@ -16,6 +16,7 @@ from schemas.plan import Plan, load_plan
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
 from tasks.report import REPORT, findings, report_page
+from tasks.report.analyses import _numbers
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
@@ -300,6 +301,15 @@ def test_records_that_miss_a_table_are_counted():
         ("b", "unknown"),
     ]
     assert table.rows[0][2:] == ("not known",) * 3
+
+
+def test_the_estimate_of_a_term_without_an_interval_is_not_known():
+    found = {"term": np.array(["age"]), "estimate": np.array([-4.7e31])}
+    for name in ("sampling_error", "privacy_error", "lower_95", "upper_95"):
+        found[name] = np.ma.masked_invalid([np.nan])
+    found["reason"] = np.array(["too much noise"])
+    (row,) = _numbers("pay ~ age", "x.parquet", found).rows
+    assert row == ("age", "not known", "not known", "not known", "none: too much noise")
 
 
 @pytest.mark.parametrize(

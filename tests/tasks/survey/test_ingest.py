@@ -15,6 +15,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DataError, InputError
 from schemas.survey.columns import Column
 from schemas.survey.source import TableSource
+from tasks.survey import private_file
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import connect
 from tasks.survey.reading import open_survey
@@ -405,6 +406,38 @@ def test_lines_may_end_in_several_ways(form, ends, tmp_path):
     (tmp_path / form).write_bytes(gzip.compress(written) if form.endswith("gz") else written)
     assert values(tmp_path, str(tmp_path / form), TEXT, 3) == (["a", "b\r", "c"], 0)
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["survey.duckdb"]
+
+
+def wide(path: Path, columns: int) -> tuple[str, dict[str, Column]]:
+    names = [f"v{i}" for i in range(columns)]
+    row = ",".join(["1"] * columns)
+    source = csv(path, "\n".join([",".join(names), *[row] * 3_000]))
+    return source, dict.fromkeys(names, WHOLE)
+
+
+@pytest.mark.slow
+def test_a_table_of_300_columns_needs_little_memory(tmp_path):
+    source, columns = wide(tmp_path / "wide.csv", 300)
+    made = ingest(source, columns, 3_000, tmp_path / "work")
+    assert faults(made) == dict.fromkeys(columns, 0)
+    assert contents(made) == [(1,) * 300] * 3_000
+
+
+def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(private_file, "MEMORY_LIMIT", "8MiB")
+    source, columns = wide(tmp_path / "wide.csv", 60)
+    with pytest.raises(DataError, match="more than 8MiB of memory are needed") as caught:
+        ingest(source, columns, 3_000, tmp_path / "work")
+    assert "damaged" not in str(caught.value)
+
+
+def test_wherever_memory_does_not_suffice_this_is_the_reason():
+    def counted():
+        raise duckdb.OutOfMemoryException("SECRET_7391")
+
+    with pytest.raises(DataError, match="more than 2GiB of memory are needed") as caught:
+        private_file.call_guarded(counted, DataError, "the survey table could not be tallied")
+    assert_tells_nothing(caught.value)
 
 
 def test_a_database_that_is_none_or_lacks_the_table(tmp_path):

@@ -260,3 +260,15 @@ def test_a_first_line_that_may_be_a_record_is_not_quoted(tmp_path):
         ingest(str(tmp_path / "t.csv"), {"Mr. SECRET_739": TEXT}, 2, tmp_path / "work")
     assert "the table lacks it" in str(caught.value)
     assert_tells_nothing(caught.value)
+
+
+def test_a_value_that_a_questionnaire_divides_at_its_equals_sign_is_asked_for_in_quotes(tmp_path):
+    """From the plan's labels alone, whatever the table holds."""
+    cut = column("categorical", categories=["a", "x"], labels={"x": "y"}, nullable=True)
+    database = made(tmp_path, "SELECT unnest(['a', 'x=y', 'x=y']) AS g", {"g": cut})
+    with pytest.raises(DataError, match='if x=y is one value, write it as "x=y" in the'):
+        validate(database, {"g": cut})
+    labelled = cut.model_copy(update={"labels": {"x": "y", "a": "b"}})
+    with pytest.raises(DataError) as caught:
+        validate(database, {"g": labelled})
+    assert "one value" not in str(caught.value)
