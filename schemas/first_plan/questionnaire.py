@@ -356,12 +356,6 @@ def _between(
                 f"{place}, {key}: {odd[0]!r} is not a multiple of the step, {unit}; state a step of"
                 " which all values are multiples"
             )
-    if step and not dated and (lower % step or upper % step):
-        ends = f"{math.floor(lower / step) * step} to {math.ceil(upper / step) * step}"
-        raise InputError(
-            f"{place}, step: {lower if lower % step else upper} is not a multiple of the step, {step};"
-            f" state bounds that are, such as {ends}, or list the values under `levels`"
-        )
     alone = [Decimal(code) for code in (*special, *values)]
     return keys, None if dated else Numbers(lower, upper, step, kind == "integer", alone)
 
