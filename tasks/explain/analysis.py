@@ -93,18 +93,22 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
-    noise hides a term.
+    """The ``largest_ratio`` of a model, for a plan that decides between methods: what tables answer is
+    enlarged by ``ASSUMED``.
 
     Raises ``InputError`` if the plan does not support the model.
     """
     name, found = expected_fit(plan, formula, family)
-    rows = [each.row for each in found.coefficients]
-    # A model of a mean has nothing but its intercept.
-    terms = [row for row in rows if row["term"] != CONSTANT] or rows
-    ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
     worse = 1.0 if isinstance(plan.of_period[name], MeasuredModel | Moments) else ASSUMED
-    return worse * max(ratio if math.isfinite(ratio) else math.inf for ratio in ratios)
+    return worse * largest_ratio(found)
+
+
+def largest_ratio(found: Fit) -> float:
+    """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
+    noise hides a term."""
+    # A model of a mean has nothing but its intercept.
+    terms = [c for c in found.coefficients if c.name != CONSTANT] or found.coefficients
+    return max(map(_ratio, terms))
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:

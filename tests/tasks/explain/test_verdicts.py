@@ -15,6 +15,7 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
+from tasks.explain.analysis import analysis_text
 from tasks.explain.explain import error_rows, explain, explanation
 from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
 from tests.shortest import document as shortest
@@ -261,6 +262,15 @@ def test_a_column_of_a_billion_values_is_judged_within_memory():
     narrow = WIDE.replace("1000000000", "100000")
     for each in verdicts(Plan.model_validate(from_yaml(narrow))):
         assert found[each.name].says == each.says
+
+
+def test_a_model_has_the_same_errors_in_its_verdict_and_in_its_table(plan_document):
+    asked = {"name": "pay", "title": "Pay", "formula": "income ~ sex + children"}
+    plan = load_plan(plan_document | {"analyses": [asked]})
+    (said,) = (each for each in verdicts(plan) if each.name == "pay")
+    lines = analysis_text(plan, asked["formula"], "gaussian").splitlines()
+    ratios = [line.split()[-1] for line in lines if line.startswith(("sex", "children"))]
+    assert said.words.startswith(f"privacy errors up to {max(ratios, key=float)} of")
 
 
 CLUSTERS = """
