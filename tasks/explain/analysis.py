@@ -125,7 +125,7 @@ def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
 def analyses_text(plan: Plan) -> list[str]:
     """Lines on the expected errors of the plan's models; empty without models."""
     fits = zip(plan.analyses, check_analyses(plan), strict=True)
-    texts = [_text(each.formula, each.family, *fit) for each, fit in fits]
+    texts = [_text(plan, each.formula, each.family, *fit) for each, fit in fits]
     titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
     return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
@@ -149,7 +149,7 @@ def _finite(value: Any) -> Any:
 
 def analysis_text(plan: Plan, formula: str, family: str) -> str:
     """The expected standard errors of a model's coefficients."""
-    return _text(formula, family, *expected_fit(plan, formula, family))
+    return _text(plan, formula, family, *expected_fit(plan, formula, family))
 
 
 def _ratio(found: Coefficient) -> float:
@@ -159,7 +159,7 @@ def _ratio(found: Coefficient) -> float:
     return found.privacy_error / max(found.sampling_error, 1e-300)
 
 
-def _text(formula: str, family: str, name: str, found: Fit) -> str:
+def _text(plan: Plan, formula: str, family: str, name: str, found: Fit) -> str:
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
@@ -172,10 +172,12 @@ def _text(formula: str, family: str, name: str, found: Fit) -> str:
         f" {c.standard_error:10.3g} {_ratio(c):17.2g}"
         for c in found.coefficients
     ]
+    within = "two" if isinstance(plan.of_period[name], MeasuredModel) else "three"
     lines.append(
         "These errors are for independent columns with distributions that are typical for their"
-        " bounds. The last column is usually right within a factor of two. The other columns depend on"
-        " the variances of your columns. Rare categories and correlated terms have larger errors."
+        f" bounds. The last column is usually right within a factor of {within}; a term above 10 may"
+        " turn out to have no interval. The other columns depend on the variances of your columns. Rare"
+        " categories and correlated terms have larger errors."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)
