@@ -297,3 +297,25 @@ def test_what_noise_hides_of_clusters_is_expected():
     )
     assert of_alone < 1.6
     assert of_clusters > 1.2 * of_alone
+
+
+GROUPS = """
+rows: 2231
+neighbours: replace-one
+alpha: "0.6"
+beta: "1e-6"
+columns:
+  agree: {type: categorical, categories: ['no', 'yes']}
+  importance: {type: categorical, categories: [not, little, some, very]}
+releases:
+  - {name: m, kind: model, formula: "{agree == 'yes'} ~ 0 + C(importance)", mechanism: noisy-scores}
+"""
+
+
+def test_if_noise_hides_half_of_the_groups_the_others_have_their_intervals():
+    """The two groups that are taken for the rarest are hidden, and the others are not."""
+    (said,) = verdicts(Plan.model_validate(from_yaml(GROUPS)))
+    assert said.says == "rough"
+    assert said.words.startswith("95% intervals are usually 1.")
+    (most,) = verdicts(Plan.model_validate(from_yaml(GROUPS, alpha="1/10")))
+    assert (most.says, most.words) == ("not usable", "noise hides most of the means of groups")
