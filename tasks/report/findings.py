@@ -259,7 +259,7 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
     (axis,), (part, share) = measured.axes, found
-    if not EDGE < share.value < 1 - EDGE:
+    if not EDGE < share.value < 1 - EDGE or text.leaves_out(axis, part):
         return None
     sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.people}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))

@@ -70,6 +70,12 @@ class Wording(NamedTuple):
     def _columns(self) -> Mapping[str, Column]:
         return self.plan.described_columns
 
+    def leaves_out(self, axis: Axis, part: Part) -> bool:
+        """Whether the words for values do not name all categories of a group that noise has merged."""
+        if not isinstance(axis, Categories) or not self._merges(axis):
+            return False
+        return len(self._categories(axis, part)) > MOST_NAMED
+
     def _merges(self, axis: Axis) -> bool:
         """Whether the cells of a table are groups; a table for readers may have all categories."""
         return axis.name in self.merged and self.merged[axis.name][0] != axis

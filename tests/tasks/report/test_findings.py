@@ -140,13 +140,24 @@ def test_the_cells_for_readers_give_way_to_a_table_with_half_their_noise():
     assert _most_precise([rough, similar]) == [rough]
 
 
+def share_of(counts, text, axis=A):
+    agreement = Agreement((axis.size,), [Margin((0,), np.asarray(counts, dtype=float), 1.0)], None)
+    return _share(MeasuredColumns((axis,), agreement, (0,), gaussian=True), 0.01, text)
+
+
 def test_a_share_of_nobody_is_no_finding(plan_document):
-    text, people = Wording(load_plan(plan_document), {}), ("sex", ("F", "M"))
-    for counts, found in (([995, 5], False), ([600, 400], True)):
-        table = Margin((0,), np.asarray(counts, dtype=float), 1.0)
-        agreement = Agreement((2,), [table], None)
-        measured = MeasuredColumns((Categories(*people),), agreement, (0,), gaussian=True)
-        assert (_share(measured, 0.01, text) is not None) is found
+    text = Wording(load_plan(plan_document), {})
+    assert share_of([600, 400], text) is not None
+    assert share_of([995, 5], text) is None
+
+
+def test_a_share_of_merged_categories_is_a_finding_if_all_are_named(plan_document):
+    """The group in the middle is nearest to half of the records."""
+    plan, groups = load_plan(plan_document), Categories("region", (0, 1, 2))
+    for number, found in ((3, True), (4, False)):
+        regions = Categories("region", tuple(f"region {i}" for i in range(number + 2)))
+        text = Wording(plan, {"region": (regions, np.array([0, *[1] * number, 2]))})
+        assert (share_of([250, 450, 300], text, groups) is not None) is found
 
 
 def test_categories_of_a_table_that_merges_none_are_themselves(plan_document):
