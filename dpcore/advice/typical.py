@@ -1,14 +1,16 @@
 """The population that is assumed before there is a draw: typical distributions of columns about people.
 
     categories                  the k-th in the list has a share in proportion to k^-1.5
-    a few numbers               their frequency falls linearly from the first to the last
-    counts of events            half are zero, the others exponential: the range is 25 means
+    a few other numbers         their frequency falls linearly from the first to the last
+    counts of events            half are zero, the others exponential: the range is 25 means, or 12 if
+                                it has at most 16 numbers
     amounts                     most are near zero: Gamma of shape 2, the range is eight means
     other numbers               most are in the middle: normal, the range is six standard deviations
 
 Bounds of a questionnaire are wide, so a column fills a small part of them, and errors of models grow
 with the inverse of its variance: equally frequent cells would promise far too little.  In nine public
-surveys the range is 6 standard deviations of ages, and 10 to 140 of amounts.
+surveys the range is 6 standard deviations of ages, and 10 to 140 of amounts.  Of at most 16 numbers, it
+is 5 to 18 standard deviations of events.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from dpcore.domain.axes import MOST_EXAMINED, Axis, Bins, Categories, at_most, i
 
 Shape = Literal["events", "amounts", "around"]
 
-EVENTS, AMOUNTS, AROUND = 25, 8, 6
+EVENTS, FEW_EVENTS, AMOUNTS, AROUND = 25, 12, 8, 6
 """The range between the bounds, in means or (around) in standard deviations."""
 
 FEW = 16
-"""Columns with at most this many numbers have a linear distribution."""
+"""The largest range of a few numbers."""
 
 NONE = 0.5
 """The share of people without any event."""
@@ -56,7 +58,7 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
         edges = axis.edge(np.arange(axis.cells + 1)).astype(np.float64)
         at = (edges - edges[0]) / (edges[-1] - edges[0])
         few = axis.integer and edges[-1] - edges[0] <= FEW
-        below = at * (2.2 - at) if few else _below(at, shape)
+        below = _below(at, shape, few=few)
         own = [] if isinstance(axis, Bins) else [0.0] * len(axis.points)
         shares = np.r_[np.maximum(np.diff(below), 0.0), own]  # rounding may make them negative
         if shape == "events":
@@ -70,10 +72,12 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
     return np.asarray(np.r_[shares * (1 - NULL), NULL]) if axis.nullable else np.asarray(shares)
 
 
-def _below(at: Floats, shape: Shape) -> Floats:
+def _below(at: Floats, shape: Shape, few: bool) -> Floats:
     """The distribution function at some places of the range, up to shift and scale."""
     if shape == "events":
-        return np.asarray(-np.exp(-EVENTS * at))
+        return np.asarray(-np.exp(-(FEW_EVENTS if few else EVENTS) * at))
+    if few:
+        return at * (2.2 - at)
     if shape == "amounts":
         return np.asarray(-(1 + 2 * AMOUNTS * at) * np.exp(-2 * AMOUNTS * at))
     return np.asarray(ndtr(AROUND * (at - 0.5)))

@@ -90,18 +90,22 @@ def _of_model(release: MeasuredModel, shares: Shares) -> float:
     """The largest ratio of privacy to sampling error of a coefficient, times ``GOOD``, as drawn for the
     assumed shares; of means by group the median, as of tables.  The constant is left out.
 
-    If noise hides most coefficients, it is infinite; if it hides some, the model is at best rough.
+    If noise hides most of them, it is infinite; if it hides some coefficients, or half of the means, the
+    model is at best rough.
     """
     ratios = _ratios(release, shares)
     if ratios is None:
         ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
-    elif release.parts > 1:
-        ratio = float(np.sort(ratios)[len(ratios) // 2])
     else:
-        known = ratios[np.isfinite(ratios)]
-        ratio = float(known.max()) if 2 * len(known) >= len(ratios) else math.inf
-        if len(known) < len(ratios):
-            ratio = max(ratio, math.nextafter(1.0, 2.0))
+        known = np.sort(ratios[np.isfinite(ratios)])
+        if 2 * len(known) < len(ratios):
+            ratio = math.inf
+        elif release.parts > 1 and 2 * len(known) > len(ratios):
+            ratio = float(np.sort(ratios)[len(ratios) // 2])
+        else:
+            ratio = float(known[-1])
+            if len(known) < len(ratios):
+                ratio = max(ratio, math.nextafter(1.0, 2.0))
     return GOOD * ratio
 
 
@@ -277,9 +281,8 @@ def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
         return f"the standard error of a mean is {percent} of the column's usual standard deviation"
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
-            groups = release.parts > 1
-            most = "the means of groups, even if they have equal sizes"
-            return f"noise hides {most if groups else 'most of the coefficients'}"
+            means = "means of groups" if release.parts > 1 else "coefficients"
+            return f"noise hides most of the {means}"
         times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
         typical = "for columns typical of their bounds, without rare categories"
         lost = f"; noise hides {', '.join(hidden)}" if hidden else ""

@@ -42,6 +42,12 @@ class MeasuredColumns(NamedTuple):
         """The standard error of a cell of the columns' joint table."""
         return math.sqrt(self.agreement.margin(self.attributes).variance)
 
+    @property
+    def noise_of_all(self) -> float:
+        """The standard error of all cells together if their noises are independent: it compares tables
+        of the same columns in other cells."""
+        return self.standard_error * math.sqrt(math.prod(axis.size for axis in self.axes))
+
 
 class ShareInterval(NamedTuple):
     """A share with both ends of its interval."""
@@ -122,7 +128,7 @@ LEAST_GROUP = 0.02
 """A group of a smaller share of all records is not compared."""
 
 EDGE = 0.01
-"""Shares this close to 0 or 1 are not compared."""
+"""Shares this close to 0 or 1 are about almost nobody, or almost everybody: they are no finding."""
 
 FOLLOWS, CLEAR = 0.9, 0.2
 """Where the shares of two groups of ``CLEAR``, the root of their size, differ by more than ``FOLLOWS``,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dpcore.advice.typical import FEW, Shape, typical_shares
+from dpcore.advice.typical import Shape, typical_shares
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
@@ -12,8 +12,15 @@ from schemas.survey.columns import CategoricalColumn, Column
 from schemas.survey.reading import part_of_date
 
 EITHER = 30
-"""Without a unit, whole numbers from zero to less than this may be events or not: amounts are between
-the two."""
+"""Without a unit, whole numbers from zero to less than this may be events or a score: amounts are
+between the two."""
+
+QUANTITIES = (
+    *("minute", "hour", "week", "month", "metre", "km", "kilometre", "mile", "gram", "litre"),
+    *("dollar", "usd", "eur", "pound", "gbp", "franc", "krone", "peso", "rupee", "yen", "yuan"),
+    *("hundred", "thousand", "million", "word", "item"),
+)
+"""What units of amounts and of scores begin with: most people have some of them, unlike events."""
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
@@ -29,6 +36,7 @@ def _shape(column: Column | None) -> Shape:
     if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
         return "around"
     # Without a unit, a dozen or two numbers from zero may be years of schooling as well as visits.
-    either = not column.unit and FEW < upper < EITHER
-    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES and not either
+    unit = column.unit.lower()
+    counted = not unit.startswith(QUANTITIES) if unit else upper >= EITHER
+    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES and counted
     return "events" if events else "amounts"

@@ -93,18 +93,22 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
-    noise hides a term.
+    """The ``largest_ratio`` of a model, for a plan that decides between methods: what tables answer is
+    enlarged by ``ASSUMED``.
 
     Raises ``InputError`` if the plan does not support the model.
     """
     name, found = expected_fit(plan, formula, family)
-    rows = [each.row for each in found.coefficients]
-    # A model of a mean has nothing but its intercept.
-    terms = [row for row in rows if row["term"] != CONSTANT] or rows
-    ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
     worse = 1.0 if isinstance(plan.of_period[name], MeasuredModel | Moments) else ASSUMED
-    return worse * max(ratio if math.isfinite(ratio) else math.inf for ratio in ratios)
+    return worse * largest_ratio(found)
+
+
+def largest_ratio(found: Fit) -> float:
+    """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
+    noise hides a term."""
+    # A model of a mean has nothing but its intercept.
+    terms = [c for c in found.coefficients if c.name != CONSTANT] or found.coefficients
+    return max(map(_ratio, terms))
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
@@ -121,7 +125,7 @@ def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
 def analyses_text(plan: Plan) -> list[str]:
     """Lines on the expected errors of the plan's models; empty without models."""
     fits = zip(plan.analyses, check_analyses(plan), strict=True)
-    texts = [_text(each.formula, each.family, *fit) for each, fit in fits]
+    texts = [_text(plan, each.formula, each.family, *fit) for each, fit in fits]
     titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
     return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
@@ -145,7 +149,7 @@ def _finite(value: Any) -> Any:
 
 def analysis_text(plan: Plan, formula: str, family: str) -> str:
     """The expected standard errors of a model's coefficients."""
-    return _text(formula, family, *expected_fit(plan, formula, family))
+    return _text(plan, formula, family, *expected_fit(plan, formula, family))
 
 
 def _ratio(found: Coefficient) -> float:
@@ -155,7 +159,7 @@ def _ratio(found: Coefficient) -> float:
     return found.privacy_error / max(found.sampling_error, 1e-300)
 
 
-def _text(formula: str, family: str, name: str, found: Fit) -> str:
+def _text(plan: Plan, formula: str, family: str, name: str, found: Fit) -> str:
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
@@ -168,10 +172,12 @@ def _text(formula: str, family: str, name: str, found: Fit) -> str:
         f" {c.standard_error:10.3g} {_ratio(c):17.2g}"
         for c in found.coefficients
     ]
+    within = "two" if isinstance(plan.of_period[name], MeasuredModel) else "three"
     lines.append(
         "These errors are for independent columns with distributions that are typical for their"
-        " bounds. The last column is usually right within a factor of two. The other columns depend on"
-        " the variances of your columns. Rare categories and correlated terms have larger errors."
+        f" bounds. The last column is usually right within a factor of {within}; a term above 10 may"
+        " turn out to have no interval. The other columns depend on the variances of your columns. Rare"
+        " categories and correlated terms have larger errors."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)

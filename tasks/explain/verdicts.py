@@ -37,7 +37,7 @@ from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
-from tasks.explain.analysis import model_error
+from tasks.explain.analysis import expected_fit, largest_ratio
 from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
@@ -96,7 +96,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
         yield Verdict(name, says, words, built.finer, enough, aim)
     for each in plan.analyses:
         with suppress(InputError):
-            ratio = model_error(plan, each.formula, each.family)
+            ratio = _ratio(plan, each)
             words = (
                 f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
                 if math.isfinite(ratio)
@@ -108,6 +108,10 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             yield Verdict(each.name, says, words, FEWER_TERMS, known)
 
 
+def _ratio(plan: Plan, model: Analysis) -> float:
+    return largest_ratio(expected_fit(plan, model.formula, model.family)[1])
+
+
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
     """The alpha or rho with which a model would be good, because its error falls with alpha or the root
     of rho. For a model hidden by noise, larger budgets are tried first."""
@@ -116,7 +120,7 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
         times *= 4
         try:
             larger = plan.changed(budget=plan.budget.asking(requesting(plan, now.loss * times)))
-            ratio = model_error(larger, model.formula, model.family)
+            ratio = _ratio(larger, model)
         except ValueError:
             return math.inf
     return _scaled(plan, ratio) * times

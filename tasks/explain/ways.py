@@ -92,7 +92,7 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
     release = plan.of_period[name]
     by_group = isinstance(release, MeasuredModel) and release.parts > 1
     seen = [each for each in known if math.isfinite(each)]
-    if by_group or 2 * len(seen) < len(known):
+    if 2 * len(seen) < len(known) or (by_group and 2 * len(seen) > len(known)):
         return name, median_high(known)
     return name, max(seen)
 

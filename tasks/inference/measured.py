@@ -130,10 +130,12 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         return []
     now, would = f"{max(here):.2g}", f"{direct:.2g}"
     return [
-        f"this model was not measured for itself: its intervals are up to {now} times as wide as the"
-        f" survey's own. A release of kind model with the budget of {name} would "
+        f"this model was not measured for itself: noise makes its intervals up to {now} times as wide as"
+        " its estimated sampling errors alone would. If noise hides that the model fits closely, these"
+        " are too large themselves, in public tables up to four times. A release of kind model with the"
+        f" budget of {name} would "
         + (
-            f"have made them about {would} times as wide"
+            f"have made them about {would} times as wide as the survey's own"
             if float(would) < float(now)
             else "not have made them narrower"
         )

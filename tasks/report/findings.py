@@ -17,6 +17,7 @@ from typing import NamedTuple
 from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.estimates.selected import (
+    EDGE,
     Contrast,
     MeasuredColumns,
     Part,
@@ -122,7 +123,7 @@ def _of_counts(
 ) -> tuple[list[Stated], list[Stated], int]:
     """The allowed sentences on contrasts and on shares of all records, and how many numbers were
     considered, without the ``others`` whose intervals are simultaneous with these."""
-    found: dict[tuple[str, ...], MeasuredColumns] = {}
+    considered: dict[tuple[Axis, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
     # Sums of weights describe the population; counts of respondents are not mixed with them.
@@ -136,18 +137,15 @@ def _of_counts(
         for place, groups in source.release.as_measured(source.noisy).groups.items():
             merged.setdefault(of[place].name, (of[place], groups))
         for measured in _measured(source):
-            names = tuple(axis.name for axis in measured.axes)
-            before = found.get(names)
-            # Tables with other cells cannot be compared, so the first one of the plan stays.
-            if before is None or (
-                before.axes == measured.axes and measured.standard_error < before.standard_error
-            ):
-                found[names] = measured
-    alone = [m for m in found.values() if len(m.axes) == 1]
+            before = considered.get(measured.axes)
+            if before is None or measured.standard_error < before.standard_error:
+                considered[measured.axes] = measured
     known = _known_beforehand(plan)
-    pairs = [m for names, m in found.items() if len(names) == 2 and frozenset(names) not in known]
-    looked = sum(possible_parts(m.axes[0]) for m in alone)
-    looked += sum(possible_shares(m.axes) for m in pairs)
+    all_pairs = [m for m in considered.values() if len(m.axes) == 2 and _names(m) not in known]
+    all_alone = [m for m in considered.values() if len(m.axes) == 1]
+    alone, pairs = _most_precise(all_alone), _most_precise(all_pairs)
+    looked = sum(possible_parts(m.axes[0]) for m in all_alone)
+    looked += sum(possible_shares(m.axes) for m in all_pairs)
     if not looked:
         return [], [], 0
     text, chance = Wording(plan, merged, unit.weighted), ERROR / (looked + others)
@@ -159,6 +157,21 @@ def _of_counts(
         if (contrast := strongest_contrast(m, chance, given)) is not None
     ]
     return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
+
+
+def _names(measured: MeasuredColumns) -> frozenset[str]:
+    return frozenset(axis.name for axis in measured.axes)
+
+
+def _most_precise(tables: Sequence[MeasuredColumns]) -> list[MeasuredColumns]:
+    """One table for the same columns: the first in the plan, whose cells are for readers, unless the
+    noise in a part of another one is less than half as large."""
+    found: dict[frozenset[str], MeasuredColumns] = {}
+    for each in tables:
+        before = found.setdefault(_names(each), each)
+        if each.noise_of_all < before.noise_of_all / 2:
+            found[_names(each)] = each
+    return [*found.values()]
 
 
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
@@ -246,6 +259,8 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
     (axis,), (part, share) = measured.axes, found
+    if not EDGE < share.value < 1 - EDGE or text.leaves_out(axis, part):
+        return None
     sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.people}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 

@@ -58,7 +58,7 @@ class Wording(NamedTuple):
         column = self._columns[axis.name]
         if isinstance(axis, Categories):
             names = [category(c, column) for c in self._categories(axis, part)]
-            if axis.ordered and axis.name not in self.merged and len(names) > 1:
+            if axis.ordered and not self._merges(axis) and len(names) > 1:
                 if part[1] == axis.size - axis.nullable:
                     return f"{names[0]} or more"
                 return f"at most {names[-1]}" if part[0] == 0 else f"{names[0]} to {names[-1]}"
@@ -70,8 +70,18 @@ class Wording(NamedTuple):
     def _columns(self) -> Mapping[str, Column]:
         return self.plan.described_columns
 
+    def leaves_out(self, axis: Axis, part: Part) -> bool:
+        """Whether the words for values do not name all categories of a group that noise has merged."""
+        if not isinstance(axis, Categories) or not self._merges(axis):
+            return False
+        return len(self._categories(axis, part)) > MOST_NAMED
+
+    def _merges(self, axis: Axis) -> bool:
+        """Whether the cells of a table are groups; a table for readers may have all categories."""
+        return axis.name in self.merged and self.merged[axis.name][0] != axis
+
     def _categories(self, axis: Categories, part: Part) -> Sequence[object]:
-        if axis.name not in self.merged:
+        if not self._merges(axis):
             return axis.categories[part[0] : part[1]]
         whole, groups = self.merged[axis.name]
         assert isinstance(whole, Categories)

@@ -2,11 +2,13 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from dpcore.domain.axes import Bins, Categories, Grid
 from schemas.releases.classifier import Label
+from schemas.survey.supposed import supposed_shares
 from tests.tasks.survey.tables import column
 
 
@@ -65,3 +67,18 @@ def test_a_label_of_a_column_with_point_masses_still_has_two_sides():
     pay = column("continuous", bounds=[0, 9], point_masses=[0, 4, 9])
     axis, signs = Label(column="pay", at_least=4).axis({"pay": pay})
     assert [axis.edges[code] for code, sign in enumerate(signs) if sign > 0] == [4, 4, 9]
+
+
+@pytest.mark.parametrize(
+    ("unit", "upper", "deviation"),
+    [("visits", 14, 0.8), ("months", 120, 24.6), ("dollars", 150, 20.3), ("miles", 50, 8.1)],
+)
+def test_a_unit_says_whether_most_have_none_of_it(unit, upper, deviation):
+    """The standard deviations are those of public surveys: Australian visits to doctors, tenure of
+    telephone customers, hourly rates and distances from home of employees."""
+    described = column("integer", bounds=[0, upper], unit=unit)
+    shares = supposed_shares({"x": described}, [described.axis("x")])["x"]
+    numbers = np.arange(upper + 1)
+    mean = shares @ numbers
+    supposed = np.sqrt(shares @ (numbers - mean) ** 2)
+    assert 0.4 < supposed / deviation < 2.5

@@ -54,6 +54,17 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
     assert "sampling    privacy   together" in text
 
 
+def test_the_text_promises_less_of_tables_than_of_a_measured_model(plan_document):
+    formula = "income ~ sex + children"
+    text = analysis_text(load_plan(plan_document), formula, "gaussian")
+    assert "within a factor of three" in text
+    release = {"name": "pay", "kind": "model", "formula": formula, "mechanism": "noisy-scores"}
+    plan_document |= {"releases": [release], "synthesis": [], "analyses": []}
+    plan_document["budget"]["requested"] = {"alpha": "2", "beta": "5e-7"}
+    text = analysis_text(load_plan(plan_document), formula, "gaussian")
+    assert "within a factor of two" in text
+
+
 def test_what_the_plan_does_not_measure_is_named(plan):
     with pytest.raises(InputError, match=r"also: \[\[sex, children, income\]\]"):
         analysis_text(plan, "income ~ sex * children", "gaussian")

@@ -15,6 +15,7 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
+from tasks.explain.analysis import analysis_text
 from tasks.explain.explain import error_rows, explain, explanation
 from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
 from tests.shortest import document as shortest
@@ -263,6 +264,15 @@ def test_a_column_of_a_billion_values_is_judged_within_memory():
         assert found[each.name].says == each.says
 
 
+def test_a_model_has_the_same_errors_in_its_verdict_and_in_its_table(plan_document):
+    asked = {"name": "pay", "title": "Pay", "formula": "income ~ sex + children"}
+    plan = load_plan(plan_document | {"analyses": [asked]})
+    (said,) = (each for each in verdicts(plan) if each.name == "pay")
+    lines = analysis_text(plan, asked["formula"], "gaussian").splitlines()
+    ratios = [line.split()[-1] for line in lines if line.startswith(("sex", "children"))]
+    assert said.words.startswith(f"privacy errors up to {max(ratios, key=float)} of")
+
+
 CLUSTERS = """
 rows: 7000
 neighbours: add-remove
@@ -287,3 +297,25 @@ def test_what_noise_hides_of_clusters_is_expected():
     )
     assert of_alone < 1.6
     assert of_clusters > 1.2 * of_alone
+
+
+GROUPS = """
+rows: 2231
+neighbours: replace-one
+alpha: "0.6"
+beta: "1e-6"
+columns:
+  agree: {type: categorical, categories: ['no', 'yes']}
+  importance: {type: categorical, categories: [not, little, some, very]}
+releases:
+  - {name: m, kind: model, formula: "{agree == 'yes'} ~ 0 + C(importance)", mechanism: noisy-scores}
+"""
+
+
+def test_if_noise_hides_half_of_the_groups_the_others_have_their_intervals():
+    """The two groups that are taken for the rarest are hidden, and the others are not."""
+    (said,) = verdicts(Plan.model_validate(from_yaml(GROUPS)))
+    assert said.says == "rough"
+    assert said.words.startswith("95% intervals are usually 1.")
+    (most,) = verdicts(Plan.model_validate(from_yaml(GROUPS, alpha="1/10")))
+    assert (most.says, most.words) == ("not usable", "noise hides most of the means of groups")

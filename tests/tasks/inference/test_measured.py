@@ -128,6 +128,7 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     other = bundle.fit("income ~ children")
     (note,) = (n for n in other.notes if "was not measured for itself" in n)
     here, direct = map(float, re.findall(r"[\d.]+(?= times as)", note))
+    assert "as wide as its estimated sampling errors alone would" in note
     slope = other["children"]
     assert here == pytest.approx(slope.standard_error / slope.sampling_error, rel=0.05)
     document = plan.model_dump(mode="json", by_alias=True)

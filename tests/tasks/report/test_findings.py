@@ -27,6 +27,7 @@ from tasks.report.findings import (
     Stated,
     _first,
     _measured,
+    _most_precise,
     _share,
     findings,
 )
@@ -122,6 +123,48 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
     turned = Stated(0.3, "turned", ("pay", "sex"))
     other = Stated(0.1, "other", ("region", "age"))
     assert _first([weak, turned, other, strong], 5) == [strong, other]
+
+
+def measured_in(edges, counts, error):
+    axis = Bins("visits", edges, integer=True)
+    table = Margin((0,), np.asarray(counts, dtype=float), error**2)
+    return MeasuredColumns((axis,), Agreement((axis.size,), [table], None), (0,), gaussian=True)
+
+
+def test_the_cells_for_readers_give_way_to_a_table_with_half_their_noise():
+    for_readers, fine = (0.0, 1.0, 2.0, 15.0), tuple(map(float, range(16)))
+    rough = measured_in(for_readers, [800, 150, 50], 80.0)
+    exact = measured_in(fine, [800, 150, *[4] * 13], 15.0)
+    similar = measured_in(fine, [800, 150, *[4] * 13], 30.0)
+    assert _most_precise([rough, exact]) == [exact]
+    assert _most_precise([rough, similar]) == [rough]
+
+
+def share_of(counts, text, axis=A):
+    agreement = Agreement((axis.size,), [Margin((0,), np.asarray(counts, dtype=float), 1.0)], None)
+    return _share(MeasuredColumns((axis,), agreement, (0,), gaussian=True), 0.01, text)
+
+
+def test_a_share_of_nobody_is_no_finding(plan_document):
+    text = Wording(load_plan(plan_document), {})
+    assert share_of([600, 400], text) is not None
+    assert share_of([995, 5], text) is None
+
+
+def test_a_share_of_merged_categories_is_a_finding_if_all_are_named(plan_document):
+    """The group in the middle is nearest to half of the records."""
+    plan, groups = load_plan(plan_document), Categories("region", (0, 1, 2))
+    for number, found in ((3, True), (4, False)):
+        regions = Categories("region", tuple(f"region {i}" for i in range(number + 2)))
+        text = Wording(plan, {"region": (regions, np.array([0, *[1] * number, 2]))})
+        assert (share_of([250, 450, 300], text, groups) is not None) is found
+
+
+def test_categories_of_a_table_that_merges_none_are_themselves(plan_document):
+    """Another table of the column has groups: here both categories in one."""
+    text = Wording(load_plan(plan_document), {"sex": (A, np.array([0, 0]))})
+    assert text.values(A, (0, 1)) == "F"
+    assert text.values(Categories("sex", (0,)), (0, 1)) == "F or M"
 
 
 @pytest.mark.parametrize(
