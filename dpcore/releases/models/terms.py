@@ -170,7 +170,7 @@ class ModelTerms:
             cells = cells * self._size(i) + codes[:, i]
         return cells
 
-    def _cells(self, group: TermGroup) -> Integers:
+    def _grid(self, group: TermGroup) -> Integers:
         """Codes (cells, axes) of all cells of a group's columns."""
         sizes = [self._size(a) for a in group.attributes]
         grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
@@ -188,7 +188,7 @@ class ModelTerms:
             return None
         sums = np.zeros((self.size, self.size))
         for group in other.groups:
-            codes = other._cells(group)
+            codes = other._grid(group)
             near = [g for g in self.groups if {*g.attributes} <= {*group.attributes}]
             places = [place for each in near for place in each.places]
             if not places:
@@ -212,7 +212,7 @@ class ModelTerms:
         found, tables = np.zeros((self.size, self.size)), []
         for group in self.groups:
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
-            codes = self._cells(group)
+            codes = self._grid(group)
             others = [g.values[self._at(g, codes)] for g in below]
             before = np.column_stack(others) if others else np.zeros((len(codes), 0))
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
