@@ -52,6 +52,10 @@ THINNING = 4.0
 CURVATURES = 0.1, 0.2, 0.4
 """Half the inverse variances of logarithms of amounts, if these are log-normal."""
 
+DENSER = 1.0, 2.0, 4.0
+"""How many times denser a tail may start than its neighbours: their noise may have made them too few,
+and then a tail of this total would decline too slowly, far beyond all records."""
+
 LEAST_WIDTH = 1e-9
 """The width of a cell that contains a single real number."""
 
@@ -350,7 +354,12 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
         # At a rate of 700 hardly anything is left even in the nearest cell.
         return decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0))
 
-    found = [(records(*each), prior) for *each, prior in declines if each[0].sum() > total]
+    found = [
+        (records(first * times, distances), prior / times)
+        for first, distances, prior in declines
+        for times in DENSER
+        if first.sum() * times > total
+    ]
     misfits = np.array([np.sum((noisy - each) ** 2) for each, _ in found]) / (2.0 * variance)
     weights = np.array([prior for _, prior in found]) * np.exp(misfits.min() - misfits)
     return np.asarray(weights @ np.stack([each for each, _ in found]) / weights.sum())
