@@ -48,7 +48,7 @@ from schemas.survey.supposed import supposed_shares
 FEW = {ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS}
 """Columns with the same cells in every release."""
 
-INSIDE = 0.1
+INSIDE = 0.2
 """Weight of errors inside bins relative to errors of bins, for records without a wish."""
 
 MOST_WEIGHT = 20
