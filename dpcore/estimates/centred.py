@@ -1,9 +1,9 @@
 """The terms of a model without what the terms before them explain, so that its equations are solved as
 exactly for years around 2000 as for numbers around 0.
 
-From every term the regression, over the records, on the constant and on other terms of some of its
-columns is taken; a response of a linear model loses its mean.  Coefficients b of these terms z C become
-those of the formula's terms z by b -> C b:
+Every term loses its regression, over the records, on other terms of some of its columns.  If some terms
+add up to a constant, the others lose their means, and so does the response of a linear model.
+Coefficients b of these terms z C become those of the formula's terms z by b -> C b:
 
     z C b = z (C b)
 
@@ -13,6 +13,7 @@ features takes what they say for rounding errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.estimates.design import ModelDesign, Variable
+from dpcore.post.tables.margins import Attributes
 
 ROUNDING = 1e-9
 """A term of which less than this share is left is a sum of the others."""
@@ -38,33 +40,52 @@ def centred(design: ModelDesign, linear: bool) -> Centred:
     """The design with centred terms; ``linear``: whether the response is centred too."""
     size = len(design.terms)
     change, moved, found = np.eye(size), np.zeros(size), dict[int, Variable]()
+    constant = _constant(design)
+    one = Variable("1", design.records.kept.astype(float), (), np.ones(()))
     # A term comes after those of fewer columns.
     for j in sorted(range(size), key=lambda j: len(design.terms[j].attributes)):
         term = design.terms[j]
-        near = [i for i in found if {*found[i].attributes} <= {*term.attributes}]
+        if constant and j not in constant:
+            (mean,) = _regression(term, [one])
+            term = _without(term, [one], [mean], design)
+            change[constant, j] -= mean
+        near = [
+            i for i in found if i not in constant and {*found[i].attributes} <= {*term.attributes}
+        ]
         others = [found[i] for i in near]
         slopes = _regression(term, others)
         found[j] = _without(term, others, slopes, design)
         for i, slope in zip(near, slopes, strict=True):
             change[:, j] -= slope * change[:, i]
     response = design.response
-    constant = next((j for j in found if not design.terms[j].attributes), None)
-    if linear and constant is not None:
-        slopes = _regression(response, [found[constant]])
-        response = _without(response, [found[constant]], slopes, design)
-        moved[constant] = slopes[0]
+    if linear and constant:
+        (mean,) = _regression(response, [one])
+        response = _without(response, [one], [mean], design)
+        moved[constant] = mean
     terms = tuple(found[j] for j in range(size))
     return Centred(replace(design, terms=terms, response=response), change, moved)
 
 
-def _regression(term: Variable, others: list[Variable]) -> Floats:
+def _constant(design: ModelDesign) -> list[int]:
+    """The terms whose sum is 1 for all records: a constant, or one term for each category."""
+    together: dict[Attributes, list[int]] = {}
+    for j, term in enumerate(design.terms):
+        together.setdefault(term.attributes, []).append(j)
+    kept = design.records.kept
+    for places in sorted(together.values(), key=len):
+        if np.all(np.sum([design.terms[j].values for j in places], axis=0)[kept] == 1):
+            return places
+    return []
+
+
+def _regression(term: Variable, others: Sequence[Variable]) -> Floats:
     """(k,) over the records; the others are not correlated with each other."""
     squares = np.array([max(float(each.values @ each.values), 1e-300) for each in others])
     return np.asarray([float(each.values @ term.values) for each in others] / squares)
 
 
 def _without(
-    term: Variable, others: list[Variable], slopes: Floats, design: ModelDesign
+    term: Variable, others: Sequence[Variable], slopes: Iterable[float], design: ModelDesign
 ) -> Variable:
     """A term less these multiples of others; zero if nothing but rounding errors is left."""
     present = np.ones(term.cells.shape)

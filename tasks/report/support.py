@@ -42,8 +42,8 @@ def how_supported(
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. In an accurate table,"
             " noise and fit put into a wrong cell at most about a tenth as many records as are outside"
-            " the largest cell; in a rough table, at most about a third. A table graded noise says"
-            " nothing."
+            " the largest cell (or half a per cent of all); in a rough table, at most about a third (or"
+            " one and a half per cent). A table graded noise says nothing."
         )
         if triples:
             text += (

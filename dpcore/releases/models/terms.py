@@ -35,6 +35,9 @@ from dpcore.domain.axes import Axis
 MOST_CELLS = 2**20
 """The most cells of the columns of a group."""
 
+MOST_JOINED = 2**17
+"""The most cells of all columns in which two models are compared."""
+
 FEW_VALUES = 16
 """Terms of no more values are not numeric."""
 
@@ -170,12 +173,12 @@ class ModelTerms:
             cells = cells * self._size(i) + codes[:, i]
         return cells
 
-    def _grid(self, group: TermGroup) -> Integers:
-        """Codes (cells, axes) of all cells of a group's columns."""
-        sizes = [self._size(a) for a in group.attributes]
+    def _grid(self, attributes: tuple[int, ...]) -> Integers:
+        """Codes (cells, axes) of all cells of some columns."""
+        sizes = [self._size(a) for a in attributes]
         grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
-        codes[:, list(group.attributes)] = grid
+        codes[:, list(attributes)] = grid
         return codes
 
     def change_to(self, other: ModelTerms) -> Floats | None:
@@ -186,21 +189,47 @@ class ModelTerms:
         """
         if other.size != self.size or not self._same_response(other):
             return None
-        sums = np.zeros((self.size, self.size))
+        found = np.zeros((self.size, self.size))
         for group in other.groups:
-            codes = other._grid(group)
-            near = [g for g in self.groups if {*g.attributes} <= {*group.attributes}]
-            places = [place for each in near for place in each.places]
-            if not places:
+            sums = self._sums(other, group)
+            if sums is None:
                 return None
-            here = np.column_stack([g.values[self._at(g, codes)] for g in near])
-            found = np.linalg.lstsq(here, group.values, rcond=None)[0]
-            largest = np.abs(group.values).max(axis=0)
-            if np.any(np.abs(here @ found - group.values) > COLLINEAR * largest):
-                return None
-            sums[np.ix_(places, group.places)] = found
-        change = np.linalg.inv(sums)
-        return np.asarray(np.where(np.abs(change) < COLLINEAR, 0.0, change))
+            found[:, group.places] = sums
+        # In units of each term, so that those of large amounts do not look like rounding errors.
+        ours, theirs = self._largest, other._largest
+        change = np.linalg.inv(self.basis[0] @ found * ours[:, None] / theirs)
+        rounding = COLLINEAR * np.abs(change).max(axis=1, keepdims=True)
+        return np.asarray(np.where(np.abs(change) < rounding, 0.0, change) * ours / theirs[:, None])
+
+    def _sums(self, other: ModelTerms, group: TermGroup) -> Floats | None:
+        """(p, k) in the new basis, the sums that the terms of another model's group are; None if they
+        are none."""
+        used = tuple(sorted({a for each in self.groups for a in each.attributes}))
+        tables = [*zip(self.groups, self.basis[1], strict=True)]
+        near = [each for each in tables if {*each[0].attributes} <= {*group.attributes}]
+        # Where a model has a mean for each group, its constant is a sum over all of them.
+        for attributes, some in ((group.attributes, near), (used, tables)):
+            if not some or not {*group.attributes} <= {*attributes}:
+                continue
+            if math.prod(self._size(a) for a in attributes) > MOST_JOINED and some is tables:
+                continue
+            codes = self._grid(attributes)
+            here = np.column_stack([table[self._at(own, codes)] for own, table in some])
+            there = group.values[other._at(group, codes)]
+            sums = np.linalg.lstsq(here, there, rcond=None)[0]
+            if np.all(np.abs(here @ sums - there) <= COLLINEAR * np.abs(there).max(axis=0)):
+                found = np.zeros((self.size, len(group.places)))
+                found[[place for own, _ in some for place in own.places]] = sums
+                return found
+        return None
+
+    @property
+    def _largest(self) -> Floats:
+        """The largest value (p,) of each term."""
+        found = np.zeros(self.size)
+        for group in self.groups:
+            found[list(group.places)] = np.abs(group.values).max(axis=0)
+        return found
 
     def _same_response(self, other: ModelTerms) -> bool:
         mine, theirs = self.response, other.response
@@ -212,7 +241,7 @@ class ModelTerms:
         found, tables = np.zeros((self.size, self.size)), []
         for group in self.groups:
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
-            codes = self._grid(group)
+            codes = self._grid(group.attributes)
             others = [g.values[self._at(g, codes)] for g in below]
             before = np.column_stack(others) if others else np.zeros((len(codes), 0))
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
