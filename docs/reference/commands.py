@@ -17,10 +17,10 @@ HEAD = ["argument", "meaning"]
 
 COMMON = "Options of many commands"
 USUAL = ("--quiet", "--verbose", "--json")
-"""Options that a command's section leaves out if it has them all."""
+"""Options that a section does not list if its command has all three."""
 
 WORTH = 22
-"""An option is described once for all commands if that leaves out at least so many words."""
+"""An option is described once for all commands if this saves at least this many words."""
 
 
 def commands_page() -> str:

@@ -15,7 +15,7 @@ COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
 """The heading of what many sections describe in the same words: those of releases, and the others."""
 
 WORTH = 17
-"""A key is described once for all sections if that leaves out at least so many words."""
+"""A key is described once for all sections if this saves at least this many words."""
 
 EVERY = ("`name`", "`title`", "`weight`")
 """Keys of every release."""

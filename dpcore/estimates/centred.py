@@ -7,8 +7,8 @@ Coefficients b of these terms z C become those of the formula's terms z by b -> 
 
     z C b = z (C b)
 
-Without this, products of two years differ in their twelfth digit only, and the regression on such
-features takes what they say for rounding errors.
+Otherwise products of two years differ only in their twelfth digit, and the regression on them takes
+these differences for rounding errors.
 """
 
 from __future__ import annotations

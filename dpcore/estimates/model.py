@@ -145,8 +145,8 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     """
     _require_measured(design, evidence)
     coefficients, hidden = [], dict[str, list[str]]()
-    apart = centred(design, family == "gaussian")
-    found, unmeasured = _calibrated(evidence, apart, family)
+    solved = centred(design, family == "gaussian")
+    found, unmeasured = _calibrated(evidence, solved, family)
     for j, term in enumerate(design.terms):
         estimate, sampling, privacy, spanned = (float(each[j]) for each in found[:4])
         reason = None
@@ -154,7 +154,7 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
             reason = BLURRED
         elif _is_rare(term, evidence):
             reason = HARDLY_ANY
-        elif family != "gaussian" and _is_endless(j, found.coefficients, design, apart.design):
+        elif family != "gaussian" and _is_endless(j, found.coefficients, design, solved.design):
             reason = ENDLESS
         if reason:
             sampling = privacy = np.inf
@@ -300,14 +300,16 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     return False
 
 
-def _is_endless(place: int, coefficients: Floats, design: ModelDesign, apart: ModelDesign) -> bool:
+def _is_endless(
+    place: int, coefficients: Floats, design: ModelDesign, centred: ModelDesign
+) -> bool:
     """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.
 
     Of a constant: for the records whose other terms are nearest to zero, such as the first year.
-    ``apart``: the design with centred terms, by which a term varies between records of equal others.
+    ``centred``: the design with centred terms, without the part that other terms explain.
     """
     if design.terms[place].attributes:
-        values = apart.terms[place].values
+        values = centred.terms[place].values
         return not abs(float(coefficients[place])) * float(np.ptp(values)) < DECIDED
     kept = design.records.kept
     nearest = [min(each.values[kept], key=abs) for each in design.terms]

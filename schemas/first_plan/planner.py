@@ -54,7 +54,7 @@ INSIDE = 0.2
 MOST_WEIGHT = 20
 
 HOPELESS = 20 * GOOD
-"""Larger errors are all alike: noise hides what was wished for."""
+"""Larger errors count as this one: noise hides the answer to the wish."""
 
 OUT_OF_REACH = ROUGH
 """Limit of an error with the whole budget at alpha 1: a share of a budget that protects anybody hardly

@@ -89,9 +89,8 @@ class Wish:
         """A mean or a share in words, such as "Share: insured = yes by region"."""
         answer, by, groups = self.text.partition(" by ")
         event = EVENT.match(self.formula)
-        if (
-            event and "{" not in answer
-        ):  # readers could not tell which of the two categories is meant
+        # Of a column alone, readers could not tell which of its two categories is meant.
+        if event and "{" not in answer:
             answer = f"{answer} = {event[1].strip(QUOTES)}"
         return f"{'Share' if self.share else 'Mean'}: {answer}{by}{groups}"
 

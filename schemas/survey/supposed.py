@@ -20,7 +20,7 @@ QUANTITIES = (
     *("dollar", "usd", "eur", "pound", "gbp", "franc", "krone", "peso", "rupee", "yen", "yuan"),
     *("hundred", "thousand", "million", "word", "item"),
 )
-"""What units of amounts and of scores begin with: most people have some of them, unlike events."""
+"""Beginnings of the units of amounts and scores. Most people have some of these, unlike events."""
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:

@@ -96,7 +96,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
         yield Verdict(name, says, words, built.finer, enough, aim)
     for each in plan.analyses:
         with suppress(InputError):
-            ratio = _ratio(plan, each)
+            ratio = _expected_ratio(plan, each)
             words = (
                 f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
                 if math.isfinite(ratio)
@@ -108,7 +108,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             yield Verdict(each.name, says, words, FEWER_TERMS, known)
 
 
-def _ratio(plan: Plan, model: Analysis) -> float:
+def _expected_ratio(plan: Plan, model: Analysis) -> float:
     return largest_ratio(expected_fit(plan, model.formula, model.family)[1])
 
 
@@ -120,7 +120,7 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
         times *= 4
         try:
             larger = plan.changed(budget=plan.budget.asking(requesting(plan, now.loss * times)))
-            ratio = _ratio(larger, model)
+            ratio = _expected_ratio(larger, model)
         except ValueError:
             return math.inf
     return _scaled(plan, ratio) * times
