@@ -300,16 +300,14 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     return False
 
 
-def _is_endless(
-    place: int, coefficients: Floats, design: ModelDesign, centred: ModelDesign
-) -> bool:
+def _is_endless(place: int, coefficients: Floats, design: ModelDesign, solved: ModelDesign) -> bool:
     """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.
 
     Of a constant: for the records whose other terms are nearest to zero, such as the first year.
-    ``centred``: the design with centred terms, without the part that other terms explain.
+    ``solved``: the design with centred terms, without the part that other terms explain.
     """
     if design.terms[place].attributes:
-        values = centred.terms[place].values
+        values = solved.terms[place].values
         return not abs(float(coefficients[place])) * float(np.ptp(values)) < DECIDED
     kept = design.records.kept
     nearest = [min(each.values[kept], key=abs) for each in design.terms]

@@ -132,8 +132,8 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
     return [
         f"this model was not measured for itself: noise makes its intervals up to {now} times as wide as"
         " its estimated sampling errors alone would. If the model fits closely and noise hides this,"
-        " these errors are too large themselves, in public tables up to four times. A release of kind model with the"
-        f" budget of {name} would "
+        " these errors are too large themselves, in public tables up to four times. A release"
+        f" of kind model with the budget of {name} would "
         + (
             f"have made them about {would} times as wide as the survey's own"
             if float(would) < float(now)
