@@ -161,8 +161,9 @@ class ScorePoint:
     ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
     typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are, by weight.
 
-    ``location``, ``width``: (t,) of the response, and ``middle``, ``reach``: (t, p) of the terms, that
-    the moments take.  The rest is for errors:
+    The moments take the response relative to ``location`` and ``width``: (t,), and the terms x as
+    (x - ``middle``) ``local``: (t, p) and (t, p, p), which mixes only functions of one column.  The
+    rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
     moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
@@ -181,7 +182,7 @@ class ScorePoint:
     location: Floats
     width: Floats
     middle: Floats
-    reach: Floats
+    local: Floats
     inverse: Floats
     blur: Floats
     meat: Floats

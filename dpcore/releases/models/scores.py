@@ -153,14 +153,14 @@ class ModelSums(ModelRounds):
         if name == "moments":
             location, width = point.location[:, None, None], point.width[:, None, None]
             y = np.clip((block.responses - location) / width, -1.0, 1.0)
-            columns = [np.ones(y.shape)] * (self.terms.constant is None)
-            for j, x in enumerate(np.moveaxis(block.rows, 2, 0)):
-                if j in self.located:
-                    middle, reach = point.middle[:, j, None, None], point.reach[:, j, None, None]
-                    x = np.clip((x - middle) / reach, -1.0, 1.0)
-                columns.append(np.broadcast_to(x, y.shape))
+            relative = np.empty((*y.shape, self.terms.size))
+            relative[:] = block.rows
+            for first in self.located:
+                own = list(self.terms.tables[first][0])
+                relative[..., own] = _relative(block.rows, own, point)
             # An added constant is first and the response last: ``_after_moments`` reads them there.
-            squares = _squares(np.stack([*columns, y], axis=3))
+            constant = np.ones((*y.shape, int(self.terms.constant is None)))
+            squares = _squares(np.concatenate([constant, relative, y[..., None]], axis=3))
             yield "moments", _over(squares * weight[:, :, None], 2)
             return
         predictor = np.zeros((len(point.theta), *block.weights.shape))
@@ -222,6 +222,16 @@ def _taken(point: ScorePoint, some: slice) -> ScorePoint:
     """Select some of the repetitions."""
     arrays = {name: each[some] for name, each in vars(point).items() if name != "number"}
     return ScorePoint(point.number, **arrays)
+
+
+def _relative(rows: Floats, places: list[int], point: ScorePoint) -> Floats:
+    """Some terms (t, n, m, k) relative to where most values lie, shortened to a length of at most 1."""
+    found = np.zeros((len(point.theta), *rows.shape[:2], len(places)))
+    for j in places:
+        apart = rows[:, :, j] - point.middle[:, j, None, None]
+        found += apart[..., None] * point.local[:, None, None, j, places]
+    size = np.maximum(np.sqrt(_summed_squares(found)), 1.0)
+    return np.asarray(found / size[..., None])
 
 
 def _summed_squares(values: Floats) -> Floats:

@@ -45,7 +45,7 @@ class ModelScores(CutScores):
         middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
         rows = one * self.rows
         named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
-        named |= {"middle": none, "reach": none + 1}
+        named |= {"middle": none, "local": square + np.eye(p)}
         later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
         later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
@@ -85,7 +85,8 @@ class ModelScores(CutScores):
         return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
 
     def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
-        """Find the narrowest interval of bins for each numeric term (``MOST``): its middle and reach.
+        """Find the narrowest interval of bins for each numeric term (``MOST``), and coordinates within
+        it: the term, or all functions of its column, as ``ModelTerms.inside`` gives them.
 
         If moments were relative to the bounds, noise would hide those of a column that fills little of
         them.
@@ -93,7 +94,7 @@ class ModelScores(CutScores):
         number = point.rows
         if self.unknown_rows:
             number = counts.sum(axis=1) / len(self.located)
-        middle, reach, place = point.middle.copy(), point.reach.copy(), 0
+        middle, local, place = point.middle.copy(), point.local.copy(), 0
         for j, edges in self.located.items():
             below = np.cumsum(counts[:, place : place + len(edges) - 1], axis=1)
             below, place = np.c_[np.zeros(len(below)), below], place + len(edges) - 1
@@ -109,10 +110,12 @@ class ModelScores(CutScores):
                 centre, half = 0 * centre, half + np.abs(centre)
             best = np.argmin(np.where(fits, half, np.inf), axis=1)
             whole = half[best] * ROOM >= half[(first == 0) & (last == len(edges) - 1)]
-            # The bounds themselves clip no value.
-            middle[:, j] = np.where(whole, 0.0, centre[best])
-            reach[:, j] = np.where(whole, 1.0, ROOM * half[best])
-        return replace(point, middle=middle, reach=reach)
+            places = np.array(self.terms.tables[j][0])
+            for at in np.unique(best[~whole]):  # the bounds themselves clip no value
+                rows = np.flatnonzero(~whole & (best == at))
+                found = self.terms.inside(j, centre[at], ROOM * half[at])
+                middle[np.ix_(rows, places)], local[np.ix_(rows, places, places)] = found
+        return replace(point, middle=middle, local=local)
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
         """A lower bound (t,) on the likely variance of the response; it includes values far from the
@@ -144,8 +147,9 @@ class ModelScores(CutScores):
         inverse = _product(vectors / values[:, None, :], vectors)
         width, location = point.width, point.location
         # From coordinates relative to the intervals of terms to those of the basis.
-        back = np.eye(p) / point.reach[:, None, :]
-        back[:, base] -= point.middle / point.reach * (np.arange(p) != base)
+        back = point.local.copy()
+        shift = _times(np.swapaxes(point.local, 1, 2), point.middle)
+        back[:, base] -= shift * (np.arange(p) != base)
         if self.family == "gaussian":
             theta = _times(inverse, products)
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows

@@ -45,6 +45,9 @@ EVEN, DOUBLINGS = 16, 10
 """A term has ``EVEN`` bins of equal width.  Those next to zero are halved again and again, until the
 narrowest are 2^-``DOUBLINGS`` of the bounds wide."""
 
+FEWEST = 8
+"""Coordinates in a part of a column's bounds need this many cells there for each term."""
+
 COLLINEAR = 1e-9
 """A term is a linear combination of others if less than this fraction of it is left after projection."""
 
@@ -109,12 +112,16 @@ class ModelTerms:
     def edges(self) -> dict[int, Floats]:
         """By the position of each numeric term in the new basis, the edges of bins of its values.
 
-        Only of terms that alone are functions of their columns.
+        Of several functions of the same columns only the first one, if they are functions of one column,
+        such as an amount and its square.
         """
         found = {}
         for group, table in zip(self.groups, self.basis[1], strict=True):
-            values = table[:, 0]
-            if len(group.places) > 1 or not _numeric(group):
+            values, several = table[:, 0], len(group.places) > 1
+            if not _numeric(group):
+                continue
+            # Nothing but a constant can make up for a shift of several terms.
+            if several and (len(group.attributes) > 1 or self.constant is None):
                 continue
             zero = values[np.argmin(np.abs(group.values[:, 0]))]
             first, last = float(values.min()), float(values.max())
@@ -122,6 +129,31 @@ class ModelTerms:
             edges = np.r_[np.linspace(first, last, EVEN + 1), zero - near, zero, zero + near]
             found[group.places[0]] = np.unique(edges[(first <= edges) & (edges <= last)])
         return found
+
+    @cached_property
+    def tables(self) -> dict[int, tuple[tuple[int, ...], Floats]]:
+        """By the position of its first term, the positions (k,) of a group's terms, and their values
+        (cells, k) in the new basis."""
+        groups = zip(self.groups, self.basis[1], strict=True)
+        return {group.places[0]: (group.places, table) for group, table in groups}
+
+    def inside(self, first: int, middle: float, half: float) -> tuple[Floats, Floats]:
+        """Coordinates (x - (k,)) (k, k) of the terms x of a group, where its first term is within
+        ``half`` of ``middle``.
+
+        Several functions of one column are nearly collinear in a small part of its bounds.  In these
+        coordinates they are not, if all cells in that part are equally frequent.
+        """
+        places, table = self.tables[first]
+        if len(places) == 1:
+            return np.array([middle]), np.array([[1 / half]])
+        rows = table[np.abs(table[:, 0] - middle) <= half]
+        if len(rows) >= FEWEST * len(places):
+            left = rows - rows.mean(axis=0)
+            factor = np.asarray(np.linalg.qr(left, mode="r"))
+            if np.abs(np.diag(factor)).min() > COLLINEAR * np.linalg.norm(left):
+                return rows.mean(axis=0), _no_longer_than_1(left, factor)
+        return np.zeros(len(places)), np.eye(len(places))
 
     @cached_property
     def indicators(self) -> Booleans:
@@ -246,7 +278,7 @@ class ModelTerms:
             before = np.column_stack(others) if others else np.zeros((len(codes), 0))
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
             left = group.values - before @ slopes
-            factor = np.linalg.qr(left, mode="r")
+            factor = np.asarray(np.linalg.qr(left, mode="r"))
             # The diagonal is what each term adds to those before it.
             size = np.linalg.norm(group.values, axis=0)
             for name, kept, whole in zip(group.places, np.abs(np.diag(factor)), size, strict=False):
@@ -259,10 +291,8 @@ class ModelTerms:
                 raise ValueError(
                     f"{self.names[group.places[-1]]} is a sum of other terms; leave it out"
                 )
-            inverse = np.linalg.inv(factor)
-            # No row may be longer than 1: the sensitivity of the moments rests on it.
-            longest = float(np.linalg.norm(left @ inverse, axis=1).max())
-            inverse /= longest
+            # The sensitivity of the moments rests on it.
+            inverse = _no_longer_than_1(left, factor)
             tables.append(left @ inverse)
             own = list(group.places)
             found[np.ix_(own, own)] = inverse
@@ -303,6 +333,13 @@ class ModelTerms:
         if self.constant is not None:
             moved[self.constant] += middle
         return moved, [each * half**2 for each in covariances]
+
+
+def _no_longer_than_1(rows: Floats, factor: Floats) -> Floats:
+    """The matrix that makes rows (n, k) with this triangular factor (k, k) uncorrelated, and none longer
+    than 1."""
+    inverse = np.linalg.inv(factor)
+    return np.asarray(inverse / float(np.linalg.norm(rows @ inverse, axis=1).max()))
 
 
 def _numeric(group: TermGroup) -> bool:
