@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from keyword import iskeyword
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, StrictStr
@@ -54,6 +54,9 @@ SAME = "the response is the same in every cell, because each value counts as the
 
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """The pattern of a name in a formula that is neither a function call nor in quoted text."""
+
+IN_TERM = re.compile(r"\[[^\]]*\]|'[^']*'|\w+")
+"""The pattern of a category, of quoted text or of a name in the name of a term."""
 
 COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
 """A column, and a text or a number with which it is compared."""
@@ -229,9 +232,20 @@ def plain_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def with_plain_names(
-    formula: str, domain: Domain, columns: Mapping[str, Any]
-) -> tuple[str, Domain, Mapping[str, Any]]:
+class PlainNames(NamedTuple):
+    """A formula and its columns, renamed for the library; ``former``: the old names of the new ones."""
+
+    formula: str
+    domain: Domain
+    columns: Mapping[str, Any]
+    former: Mapping[str, str]
+
+    def own(self, term: str) -> str:
+        """A term in the names of the survey; categories in it, in brackets, are not renamed."""
+        return IN_TERM.sub(lambda found: self.former.get(found[0], found[0]), term)
+
+
+def with_plain_names(formula: str, domain: Domain, columns: Mapping[str, Any]) -> PlainNames:
     """Rename columns by ``plain_name``, each differently."""
     names = {name: name for name in domain.names}
     for name in names:
@@ -250,7 +264,9 @@ def with_plain_names(
 
     axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
     renamed = {names.get(name, name): each for name, each in columns.items()}
-    return TOKEN.sub(plain, formula), Domain(axes), renamed
+    # A column of that name is not the constant.
+    former = {new: name for name, new in names.items() if name not in (new, CONSTANT)}
+    return PlainNames(TOKEN.sub(plain, formula), Domain(axes), renamed, former)
 
 
 def columns_of_term(spec: Any, place: int, axes: Sequence[Axis]) -> tuple[int, ...]:
@@ -288,9 +304,10 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
     others.
     """
     try:
-        written, domain, _ = with_plain_names(formula, Domain(axes), {})
-        asked, _ = read_formula(written, domain)
-        return _Cells(written, domain.axes).terms(asked, family, axes)
+        plain = with_plain_names(formula, Domain(axes), {})
+        asked, _ = read_formula(plain.formula, plain.domain)
+        found = _Cells(plain.formula, plain.domain.axes).terms(asked, family, axes)
+        return replace(found, names=tuple(map(plain.own, found.names)))
     except InputError as error:
         raise ValueError(f"formula: {error}") from None
 
@@ -316,9 +333,9 @@ def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]
     Raises ``InputError`` if the formula cannot be read.
     """
     some = tuple(at_most(axis, FEW_CELLS) for axis in axes)
-    written, domain, _ = with_plain_names(formula, Domain(some), {})
-    asked, _ = read_formula(written, domain)
-    sets = _Cells(written, domain.axes).together(asked)
+    plain = with_plain_names(formula, Domain(some), {})
+    asked, _ = read_formula(plain.formula, plain.domain)
+    sets = _Cells(plain.formula, plain.domain.axes).together(asked)
     return {tuple(axes[i].name for i in used) for used in sets}
 
 

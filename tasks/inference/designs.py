@@ -33,7 +33,8 @@ def design_of(
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
     ``InputError`` where the formula cannot be read, or names a column that the release lacks.
     """
-    formula, domain, columns = with_plain_names(formula, domain, columns)
+    plain = with_plain_names(formula, domain, columns)
+    formula, domain, columns, _ = plain
     asked, named = read_formula(formula, domain)
     nulls = [np.ma.getmaskarray(columns[name]) for name in named]
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
@@ -44,7 +45,7 @@ def design_of(
     found, response = computed(formula, asked, frame, binary)
     matrix = found.rhs.to_numpy(dtype=float)
     every = [
-        reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
+        reading.variable(plain.own(str(name)), matrix[:, i], found.rhs.model_spec, i)
         for i, name in enumerate(found.rhs.columns)
     ]
     for term in every:
@@ -53,15 +54,14 @@ def design_of(
     terms = tuple(term for term in every if np.any(term.values != 0))
     if not terms:
         raise InputError(f"{formula}: has no terms; write 1 for a mean")
-    name, last = formula.split("~")[0].strip(), found.lhs.shape[1] - 1
+    name, last = plain.own(formula.split("~")[0].strip()), found.lhs.shape[1] - 1
     answer = reading.variable(name, response, found.lhs.model_spec, last)
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
     notes = [*reading.notes(terms)]
     if last > 0:
-        notes.insert(
-            0, f"of the two categories of {name}, {found.lhs.columns[last]} counts as true"
-        )
+        true = plain.own(str(found.lhs.columns[last]))
+        notes.insert(0, f"of the two categories of {name}, {true} counts as true")
     return ModelDesign(formula, reading.records, answer, terms, reading.present(), tuple(notes))
 
 
@@ -72,7 +72,8 @@ def numbers_of(
 
     ``columns``: (m,) values, none of them null.  Raises ``InputError`` as ``design_of``.
     """
-    formula, domain, columns = with_plain_names(formula, domain, columns)
+    plain = with_plain_names(formula, domain, columns)
+    formula, domain, columns, _ = plain
     asked, named = read_formula(formula, domain)
     # Only categories are looked up by code; numbers enter as they are.
     codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)
@@ -82,7 +83,8 @@ def numbers_of(
     reading = _FormulaColumns(ModelRecords(domain, codes, np.ones(len(codes), dtype=bool)), named)
     frame = reading.frame({name: columns[name] for name in named})
     found, response = computed(formula, asked, frame, False)
-    return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
+    names = [plain.own(str(name)) for name in found.rhs.columns]
+    return names, found.rhs.to_numpy(dtype=float), response
 
 
 @dataclass(frozen=True, eq=False)
