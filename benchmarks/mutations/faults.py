@@ -462,9 +462,16 @@ FAULTS: tuple[Fault, ...] = (
     of_release(
         "compressed tables share one sensitivity",
         "tables/compression",
-        "return norm(moved=2 * present, present=present)",
+        "return norm(moved=2 * present + products[0], present=present + products[1])",
         "return norm(moved=Fraction(2), present=Fraction(1))",
         audit="compressed microdata",
+    ),
+    of_release(
+        "sums of products are free",
+        "tables/compression",
+        "norms = product_norms(products)",
+        "norms = (0, 0)",
+        audit="compressed microdata of numbers",
     ),
     of_release(
         "a replaced record counts as two present ones",

@@ -1,11 +1,15 @@
 """One-way tables of wide columns, then tables over groups of cells that the first ones suggest.
 
+With Gaussian noise the second round may also have sums of products for pairs of columns in order
+(``quadrants``).
+
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the tables of either round
 move by at most their stated sensitivities, whichever the groups are.  Output:
 
     round 1   one table for each wide column, with noise ``first``                      Y1
-    groups    the cells of each wide column merged into few, by Y1 alone
-    round 2   tables over several columns, of groups instead of cells, with noise ``again``
+    groups    the cells of each wide column merged into few, and scores of groups, by Y1 alone
+    round 2   tables over several columns, of groups instead of cells, and sums of products of scores,
+              with noise ``again``
 
 It is DP at either price of ``rounds``: the sum of both rounds, or that of one draw.
 
@@ -15,8 +19,9 @@ checks it).
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
 groups; merging acts on each record alone, so a record changes a table of groups by no more than a table
 of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies its
-sensitivity by that number; the sensitivity of ``again`` is that of the multiplied tables.  ``rounds``
-proves both prices.
+sensitivity by that number.  The sums move by what ``quadrants`` claims, whichever the scores are.  The
+sensitivity of ``again`` is that of the multiplied tables and of the sums together.  ``rounds`` proves
+both prices.
 
 Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
 Y1, then the second round.
@@ -30,7 +35,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,10 +45,26 @@ from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
 from dpcore.line.mechanism import LogRatio
 from dpcore.mechanisms.grouping import merge_cells
+from dpcore.mechanisms.quadrants import Pair, even_scores, half_scores, sums_of_products
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
-Groups = list[tuple[list[Integers], Integers]]
-"""For each column the group of each cell, with the rows (k,) of outputs that suggest this grouping."""
+
+class Grouping(NamedTuple):
+    """What the first round suggests: public.
+
+    ``groups``: for each column the group of each cell; ``scores``: for each column the score of each
+    group, None if no sum of products has it.
+    """
+
+    groups: list[Integers]
+    scores: list[Integers | None]
+
+    def to_bytes(self) -> bytes:
+        return np.concatenate([*self.groups, *(s for s in self.scores if s is not None)]).tobytes()
+
+
+Groupings = list[tuple[Grouping, Integers]]
+"""Groupings, each with the rows (k,) of outputs that suggest it."""
 
 REGROUPED = 2**11
 """The longest output for which an audit computes log-ratios; longer ones would take minutes."""
@@ -66,7 +88,8 @@ class CompressedMargins(Rounds):
     2; ``merged``: the wide columns, whose cells are merged into ``keep`` groups each; ``first``,
     ``again``: the noise of each round on all its cells, with the sensitivity of all its tables
     together; ``times``: for each table of round 2, the factor that multiplies its counts before noise
-    is added, so a larger factor means less noise.
+    is added, so a larger factor means less noise; ``products``: pairs of columns in order, of whose
+    scores round 2 also has the sum of products.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -75,6 +98,7 @@ class CompressedMargins(Rounds):
     first: Noise
     again: Noise
     times: tuple[int, ...]
+    products: tuple[Pair, ...] = ()
 
     @property
     def laws(self) -> tuple[Noise, Noise]:
@@ -88,25 +112,25 @@ class CompressedMargins(Rounds):
     def event(self) -> RoundsEvent:
         return RoundsEvent.of(self.first, self.again, None)
 
-    def next_point(self, number: int, point: int, noisy: Integers) -> Groups:
+    def next_point(self, number: int, point: int, noisy: Integers) -> Groupings:
         """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
         # An audit repeats the draw many times, and merging cells is slow: equal tables are merged once.
         rows: dict[bytes, list[int]] = {}
         for row, once in enumerate(noisy):
             rows.setdefault(once.tobytes(), []).append(row)
         # Different tables often suggest the same groups, whose records need to be counted only once.
-        found: dict[bytes, tuple[list[Integers], list[int]]] = {}
+        found: dict[bytes, tuple[Grouping, list[int]]] = {}
         for alike in rows.values():
-            groups = self.groups(noisy[alike[0]])
-            found.setdefault(np.concatenate(groups).tobytes(), (groups, []))[1].extend(alike)
-        return [(groups, np.array(alike)) for groups, alike in found.values()]
+            grouping = self.grouping(noisy[alike[0]])
+            found.setdefault(grouping.to_bytes(), (grouping, []))[1].extend(alike)
+        return [(grouping, np.array(alike)) for grouping, alike in found.values()]
 
     def exact(self, number: int, records: Tally, point: Any) -> Integers:
         if number == 0:
             return np.tile(self.alone(records), (point, 1))
         found = np.empty((sum(len(rows) for _, rows in point), self.again.size), dtype=np.int64)
-        for groups, rows in point:
-            found[rows] = self.together(records, groups)
+        for grouping, rows in point:
+            found[rows] = self.together(records, grouping)
         return found
 
     def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
@@ -116,8 +140,8 @@ class CompressedMargins(Rounds):
         """How much neighbours change the second round, with groups from the exact first table."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
-        groups = self.groups(once[0])
-        twice = [self.together(table, groups) for table in tables]
+        grouping = self.grouping(once[0])
+        twice = [self.together(table, grouping) for table in tables]
         return max(self.first.moved_by(cells, *once), self.again.moved_by(cells, *twice))
 
     def alone(self, tally: Tally) -> Integers:
@@ -125,26 +149,51 @@ class CompressedMargins(Rounds):
         names = self.domain.names
         return np.concatenate([tally.margin((names[merged.position],)) for merged in self.merged])
 
-    def together(self, tally: Tally, groups: Sequence[Integers]) -> Integers:
-        """The exact tables of the second round, concatenated: private."""
-        tables = []
+    def together(self, tally: Tally, grouping: Grouping) -> Integers:
+        """The exact tables and sums of the second round, concatenated: private."""
+        tables, (groups, scores) = [], grouping
         for columns, times in zip(self.sets, self.times, strict=True):
             packed = np.zeros(len(tally.cells), dtype=np.int64)
             for column in columns:
                 packed = packed * self.shape[column] + groups[column][tally.codes(column)]
             size = math.prod(self.shape[column] for column in columns)
             tables.append(times * summed(packed, tally.counts, size))
-        return np.concatenate(tables)
+        of_cells = [
+            None if score is None else score[groups[column][tally.codes(column)]]
+            for column, score in enumerate(scores)
+        ]
+        return np.concatenate([*tables, sums_of_products(self.products, of_cells, tally.counts)])
 
-    def groups(self, once: Integers) -> list[Integers]:
-        """For each column, the group of each of its cells; computed from the noisy first round only."""
-        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
+    def grouping(self, once: Integers) -> Grouping:
+        """The groups and scores, computed from the noisy first round only."""
+        groups = suggested_groups(self.domain.shape, self.merged, self.keep, once)
+        scores: list[Integers | None] = [None] * len(groups)
+        ends = np.cumsum([self.domain.shape[each.position] for each in self.merged])[:-1]
+        alone = dict(
+            zip((each.position for each in self.merged), np.split(once, ends), strict=True)
+        )
+        for column in sorted(set(chain.from_iterable(self.products))):
+            axis, of_cell = self.domain.axes[column], groups[column]
+            values = axis.size - axis.nullable
+            scores[column] = (
+                half_scores(_in_groups(of_cell, alone[column]), int(of_cell[values - 1]) + 1)
+                if column in alone
+                else even_scores(axis.size, values)
+            )
+        return Grouping(groups, scores)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of groups of each column; of cells, if the column is not merged."""
         wide = {merged.position for merged in self.merged}
         return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
+
+
+def _in_groups(groups: Integers, counts: Integers) -> Integers:
+    """The counts of cells (cells,), added up in each group."""
+    found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    np.add.at(found, groups, counts)
+    return found
 
 
 def suggested_groups(

@@ -10,7 +10,8 @@ halves on tables of many cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from dpcore.arrays import Booleans
 from dpcore.post.records.mixture import fit_mixture
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.shrinkage import shrink
-from dpcore.post.records.trends import keep_trends
-from dpcore.post.tables.margins import Margin, Residual
+from dpcore.post.records.trends import Summed, keep_trends
+from dpcore.post.tables.margins import Attributes, Margin, Residual
 
 
 def denoise(
@@ -33,13 +34,14 @@ def denoise(
     linked: Sequence[int] | None = None,
     forms: Booleans | None = None,
     nested: Sequence[Nested] = (),
+    sums: Mapping[Attributes, Summed] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
     ``margins``: noisy tables; ``measured``: the tables from which they were computed, by default the
     margins themselves, to which the model is fitted; ``total``, ``ordered``, ``linked``, ``forms``,
-    ``nested``, ``progress``: as for ``fit_mixture``.
+    ``nested``, ``progress``: as for ``fit_mixture``; ``sums``: as for ``keep_trends``.
 
     Tables may be slightly negative and need not agree.
     """
@@ -67,7 +69,7 @@ def denoise(
         for model, margin in zip(models, noisy, strict=True)
     ]
     values = {a: (linked or sizes)[a] for a in ordered}
-    keep_trends(shrunken, models, noisy, values)
+    keep_trends(shrunken, models, noisy, values, sums)
     better = iter(
         margin._replace(table=table) for margin, table in zip(noisy, shrunken, strict=True)
     )

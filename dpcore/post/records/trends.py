@@ -12,13 +12,14 @@ Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.post.records.shrinkage import SCALES, log_likelihoods
-from dpcore.post.tables.margins import Margin, margins_of
+from dpcore.post.tables.margins import Attributes, Margin, margins_of
 
 TILTS, RAKED = 12, 3
 """Steps towards a table with a given rank correlation, and rounds of raking in each step."""
@@ -39,11 +40,23 @@ CLOSE = 0.02
 """Correlations that differ by less are taken as equal."""
 
 
+class Summed(NamedTuple):
+    """A noisy sum over records of a product of two columns' scores, independent of the noisy tables.
+
+    ``products``: the product for each cell of the table of both columns.
+    """
+
+    products: Floats
+    total: float
+    variance: float
+
+
 def keep_trends(
     shrunken: Sequence[Floats],
     models: Sequence[Floats],
     noisy: Sequence[Margin],
     values: Mapping[int, int],
+    sums: Mapping[Attributes, Summed] = MappingProxyType({}),
 ) -> None:
     """Give the tables of two ordered columns the rank correlations that the noisy tables show.
 
@@ -51,7 +64,8 @@ def keep_trends(
     correlation is small, because it averages over all cells.  So it is shrunken separately towards that
     of the model, by an amount estimated from the correlations of all pairs.  Cells that a strong
     correlation excludes become empty.  ``values``: for each ordered attribute, how many of its first
-    cells are values.  Changes ``shrunken`` in place.
+    cells are values; ``sums``: sums of products of some pairs, which show their correlations too.
+    Changes ``shrunken`` in place.
     """
     trends = [
         (place, trend)
@@ -62,7 +76,9 @@ def keep_trends(
     if not trends:
         return
     both = np.array([float(np.sum(models[place] * trend**2)) for place, trend in trends])
-    moments, variances = np.transpose([_moment(models[i], noisy[i], t) for i, t in trends])
+    moments, variances = np.transpose(
+        [_moment(models[i], noisy[i], t, sums.get(noisy[i].attributes)) for i, t in trends]
+    )
     found, errors = moments / both, variances / both**2
     spread = max(float(np.mean(found**2 - errors)), 0.0)
     # A single strong correlation keeps what its own noise cannot explain, if all others are weak.
@@ -76,14 +92,16 @@ def keep_trends(
         )
 
 
-def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
+def _moment(
+    model: Floats, noisy: Margin, trend: Floats, summed: Summed | None
+) -> tuple[float, float]:
     """By how much the sum of products with the trend exceeds the model's, and the variance of this
     estimate.
 
     It is least squares for a in: noisy = model (1 + a trend) + other deviations, with variance in
     proportion to the model, + noise.  If the other deviations are much larger than the noise, the
     result is the sum from the noisy table itself; if noise dominates, cells are weighted by their
-    records.
+    records.  ``summed`` is another estimate of a, with independent noise.
     """
     linear, distance = model * trend, noisy.table - model
     slope = 0.0
@@ -92,6 +110,11 @@ def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
         others = SCALES[int(evidence[0].argmax())] * model + noisy.variance
         known = float(np.sum(linear**2 / others))
         slope = float(np.sum(linear * distance / others)) / known
+    if summed is not None:
+        moved = float(np.sum(summed.products * linear))
+        direct = (summed.total - float(np.sum(summed.products * model))) * moved / summed.variance
+        slope, known = slope * known + direct, known + moved**2 / summed.variance
+        slope /= known
     scale = float(np.sum(linear * trend))
     return scale * slope, scale**2 / known
 

@@ -33,6 +33,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
+from dpcore.mechanisms.quadrants import UNIT, Pair
 from dpcore.post.records.cells_in_order import cells_in_order
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
@@ -45,9 +46,11 @@ from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
+    beside_products,
     cells_of_tables,
     multiples_of_tables,
     noise_of_rounds,
+    paired_numbers,
 )
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
 from dpcore.releases.tables.group_ranks import ranks_in_groups
@@ -148,10 +151,15 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = self._alone, (1,) * len(self.merged)
         together = sum(self.cells_of_groups), self.times
         first, again = noise_of_rounds(
-            self.share, self.noise, self.part, self.adjacency, alone, together
+            self.share, self.noise, self.part, self.adjacency, alone, together, self.products
         )
         of = self.domain, self.tables, self.merged, self.keep
-        return CompressedMargins(self.domain.size, *of, first, again, self.times)
+        return CompressedMargins(self.domain.size, *of, first, again, self.times, self.products)
+
+    @cached_property
+    def products(self) -> tuple[Pair, ...]:
+        """The pairs of columns in order whose relation is also measured by one number."""
+        return paired_numbers(self.domain, self.tables, self.noise, self.keep)
 
     @property
     def cells_of_groups(self) -> list[int]:
@@ -160,12 +168,13 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @property
     def largest_statistic(self) -> int:
-        return self.most_rows * max(self.times)
+        return self.most_rows * max(*self.times, UNIT**2 if self.products else 0)
 
     @cached_property
     def times(self) -> tuple[int, ...]:
         """The factors that multiply the counts of each table."""
-        return multiples_of_tables(self.cells_of_groups, self.noise)
+        times = multiples_of_tables(self.cells_of_groups, self.noise)
+        return beside_products(times, self.products)
 
     @property
     def stddev(self) -> float:
@@ -177,7 +186,16 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def after(self, once: Integers) -> Microdata:
         """The second round, for the groups that a noisy first round (cells,) suggests."""
-        return replace(self._over(once), bought=self.mechanism.again, times=self.times)
+        return replace(
+            self._over(once),
+            bought=self.mechanism.again,
+            times=self.times,
+            products=self.products,
+            scores=tuple(
+                () if score is None else tuple(score.tolist())
+                for score in self.mechanism.grouping(once).scores
+            ),
+        )
 
     def _over(self, once: Integers) -> Microdata:
         """The ``Microdata`` release over the groups."""

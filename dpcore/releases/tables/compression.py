@@ -12,9 +12,10 @@ from functools import lru_cache
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import in_order
+from dpcore.domain.axes import Axis, in_order
 from dpcore.domain.domain import Domain
 from dpcore.mechanisms.grouping import least_groups
+from dpcore.mechanisms.quadrants import Pair, product_norms
 from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
@@ -32,6 +33,12 @@ PRECISE = 8
 GROUPS = (9, 32)
 """The fewest and the most groups.  With fewer than nine, records lose more of the relation between two
 numbers than they gain from less noise in each cell."""
+
+ON_PRODUCTS = 0.1
+"""The part of the second round's precision for sums of products."""
+
+MANY = 4
+"""The fewest values of a column in such a product; a table of fewer shows the relation as well."""
 
 FREE = 5
 """Every wide column has this many groups more than rules, nested groups and null require: with rules
@@ -93,20 +100,63 @@ def noise_of_rounds(
     adjacency: Adjacency,
     alone: tuple[int, tuple[int, ...]],
     together: tuple[int, tuple[int, ...]],
+    products: tuple[Pair, ...] = (),
 ) -> tuple[Noise, Noise]:
-    """The noise of both rounds; ``alone``, ``together``: for each table of a round, its cells and the
-    factor that multiplies its counts."""
-    first, again = (
-        (cells, _sensitivity(adjacency, noise, times)) for cells, times in (alone, together)
-    )
+    """The noise of both rounds.
+
+    ``alone``, ``together``: the number of cells of a round, and for each table the factor that
+    multiplies its counts; ``products``: the pairs whose products the second round also sums.
+    """
+    norms = product_norms(products)
+    first = alone[0], _sensitivity(adjacency, noise, alone[1])
+    again = together[0] + len(products), _sensitivity(adjacency, noise, together[1], norms)
     return two_rounds(share, noise, (part, 1 - part), first, again)
 
 
-def _sensitivity(adjacency: Adjacency, noise: TableNoise, times: tuple[int, ...]) -> Fraction:
-    """The sensitivity of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
+def _sensitivity(
+    adjacency: Adjacency,
+    noise: TableNoise,
+    times: tuple[int, ...],
+    products: tuple[int, int] = (0, 0),
+) -> Fraction:
+    """The sensitivity of tables with multiplied counts: in the L1 norm, or squared in the L2 norm.
+
+    ``products``: what sums of products add to the squared norms of two records' difference, and of one.
+    """
     norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
     present = Fraction(_norm(times, noise))
-    return norm(moved=2 * present, present=present)
+    return norm(moved=2 * present + products[0], present=present + products[1])
+
+
+def paired_numbers(
+    domain: Domain, tables: Sequence[Attributes], noise: TableNoise, keep: int
+) -> tuple[Pair, ...]:
+    """The pairs of columns in order whose products are summed: those with many cells.
+
+    Laplace noise would cost too much: it is priced by the sum over all pairs.
+    """
+    if noise != "discrete-gaussian":
+        return ()
+    return tuple(
+        attributes
+        for attributes in tables
+        if len(attributes) == 2
+        and all(_many(domain.axes[a]) for a in attributes)
+        and max(domain.shape[a] for a in attributes) > keep
+    )
+
+
+def _many(axis: Axis) -> bool:
+    return in_order(axis) and axis.size - axis.nullable >= MANY
+
+
+def beside_products(times: tuple[int, ...], products: Sequence[Pair]) -> tuple[int, ...]:
+    """The factors of tables, multiplied so that the products get ``ON_PRODUCTS`` of the precision."""
+    if not products:
+        return times
+    wanted = product_norms(products)[1] * (1 - ON_PRODUCTS) / ON_PRODUCTS
+    more = max(1, round(math.sqrt(wanted / sum(each**2 for each in times))))
+    return tuple(more * each for each in times)
 
 
 def _norm(times: tuple[int, ...], noise: TableNoise) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -105,7 +105,11 @@ class FittedTables(AgreedTables, Samplable):
             counts = tally.margin(tuple(names[a] for a in attributes))
             return counts.reshape([self.domain.shape[a] for a in attributes])
 
-        return Exact(self.measurement.counted(table))
+        return Exact(self.counted(table))
+
+    def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
+        """The numbers to which noise is added, from the tables over sets of columns."""
+        return self.measurement.counted(table)
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
@@ -194,8 +198,7 @@ class FittedTables(AgreedTables, Samplable):
             place = next(holding)
             return summed_to(whole[place], self.tables[place], attributes)
 
-        counted = self.measurement.counted(table)
-        return Noisy(counted + self.noise_alone(generator).values)
+        return Noisy(self.counted(table) + self.noise_alone(generator).values)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all measurements, after the agreement of the tables."""

@@ -17,19 +17,23 @@ fitted to those as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
+
+import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms.quadrants import Pair
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
+from dpcore.post.records.trends import Summed
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.progress import report
@@ -67,6 +71,8 @@ class Microdata(FittedTables):
     ``nested``: groups that a column determines in every synthetic record, measured like the column.
     ``memory``: bytes that the model, the fit and the records may take.
     ``bought``, ``times``: as for ``MeasuredTables``, if the share also pays for another draw.
+    ``products``, ``scores``: pairs of columns for which the draw also has a sum of products, after the
+    tables, and each column's scores of cells (``quadrants``).
     """
 
     rules: tuple[Rule, ...] = ()
@@ -74,6 +80,8 @@ class Microdata(FittedTables):
     nested: tuple[Nested, ...] = ()
     bought: DiscreteLaplace | DiscreteGaussian | None = None
     times: tuple[int, ...] = ()
+    products: tuple[Pair, ...] = ()
+    scores: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if any(tied(attrs, self.nested) for attrs in self.tables):
@@ -182,8 +190,28 @@ class Microdata(FittedTables):
             linked=[axis.size - axis.nullable for axis in axes],
             forms=forms_of(self.domain.shape, self.rules),
             nested=self.nested,
+            sums=self._sums(noisy),
             progress=partial(report, "model fitted, steps"),
         )
+
+    def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
+        sums = [np.sum(table(pair) * self._products_of_cells(pair)) for pair in self.products]
+        return np.concatenate([super().counted(table), np.array(sums, dtype=np.int64)])
+
+    def _products_of_cells(self, pair: Pair) -> Integers:
+        """The product of both scores in each cell of the table of a pair."""
+        one, other = (np.array(self.scores[place]) for place in pair)
+        return np.outer(one, other)
+
+    def _sums(self, noisy: Noisy) -> dict[Attributes, Summed]:
+        """The noisy sums of products."""
+        if self.bought is None:
+            return {}
+        drawn, variance = noisy.values[self.measurement.cells :], self.bought.stddev**2
+        return {
+            pair: Summed(self._products_of_cells(pair).astype(np.float64), total, variance)
+            for pair, total in zip(self.products, drawn.tolist(), strict=True)
+        }
 
     def _modelled(self, noisy: Noisy) -> list[Margin | Residual] | None:
         """The pairs as measured, with independent noise, to which the model is fitted.

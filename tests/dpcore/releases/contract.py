@@ -195,6 +195,7 @@ TABLE = Domain((PLACE, AGE))
 UNLIKE = Domain(
     (Categories("t", (1, 2, 3, 4)), Categories("u", ("a", "b")), Categories("v", ("c", "d")))
 )
+STEPS = Domain((grid("x", 5), grid("y", 4)))
 
 EQUAL = Domain(
     (
@@ -292,6 +293,10 @@ CASES: dict[str, Case] = {
     "compressed microdata": Case(CompressedMicrodata("c", UNLIKE, 2, PURE, keep=3, **HALVES)),
     "gaussian compressed microdata": Case(
         CompressedMicrodata("c", UNLIKE, 2, APPROXIMATE, (), "discrete-gaussian", keep=3, **HALVES)
+    ),
+    "compressed microdata of numbers": Case(
+        CompressedMicrodata("n", STEPS, 2, APPROXIMATE, (), "discrete-gaussian", keep=4, **HALVES),
+        far=(0, 19),
     ),
     "compressed microdata of columns that may be equal": Case(
         CompressedMicrodata("e", EQUAL, 2, PURE, rules=SAME, keep=2, **HALVES)

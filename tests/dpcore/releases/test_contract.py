@@ -175,6 +175,7 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
 LASTING = (
     "compressed microdata",
     "compressed microdata of columns that may be equal",
+    "compressed microdata of numbers",
     "gaussian compressed microdata",
     "gradient classifier",
     "near records",

@@ -84,8 +84,8 @@ def test_what_a_mechanism_makes_of_the_largest_counts_is_exact_too(name: str):
     if isinstance(mechanism, SmoothLaplace):
         assert int(tally.counts @ tally.cells) == most * last <= release.largest_statistic
     if isinstance(mechanism, CompressedMargins):
-        groups = mechanism.groups(mechanism.alone(tally))
-        tables = np.concatenate([mechanism.alone(tally), mechanism.together(tally, groups)])
+        grouping = mechanism.grouping(mechanism.alone(tally))
+        tables = np.concatenate([mechanism.alone(tally), mechanism.together(tally, grouping)])
         assert set(tables.tolist()) == {0, most, *(most * times for times in mechanism.times)}
         assert tables.max() <= release.largest_statistic
 

@@ -51,8 +51,9 @@ COMPRESSED = CompressedMicrodata("m", DOMAIN, 4000, PURE, keep=3)
 
 def nothing(release: Release, seed: int = 0) -> Noisy:
     """A draw over an empty table: replicates need no more."""
-    values = np.random.default_rng(seed).integers(-9, 9, release.mechanism.size)
-    return Noisy(values)
+    mechanism = release.mechanism
+    numbers = mechanism.output_width(mechanism.size)
+    return Noisy(np.random.default_rng(seed).integers(-9, 9, numbers))
 
 
 def weights_of(sizes: dict[str, int], seed: int) -> dict[str, Floats]:

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.trends import keep_trends
+from dpcore.post.records.trends import Summed, keep_trends
 from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.margins import Margin, margins_of
 
@@ -59,6 +59,29 @@ def test_rare_cells_hardly_spoil_a_correlation(error: float, most: float):
     wrong = [correlation(table) - correlation(t) for table, t in zip(tables, truth, strict=True)]
     assert max(map(correlation, truth)) > 0.3
     assert np.sqrt(np.mean(np.square(wrong))) < most
+
+
+def test_a_sum_of_products_shows_a_correlation_that_noise_in_cells_hides():
+    generator, halves = np.random.default_rng(14), np.array([-8.0, 8, 8, 8, 8, 8])
+    truth = [counts_of_visits(slope) for slope in np.linspace(-0.15, 0.35, 21)]
+    models = [np.outer(t.sum(1), t.sum(0)) / t.sum() for t in truth]
+    noisy = [
+        Margin((i, i + 1), t + generator.normal(0, 60, t.shape), 3600.0)
+        for i, t in enumerate(truth)
+    ]
+    sums = {
+        margin.attributes: Summed(np.outer(halves, halves), float(halves @ t @ halves), 8000.0**2)
+        for margin, t in zip(noisy, truth, strict=True)
+    }
+    wrong = []
+    for known in ({}, sums):
+        tables = [model.copy() for model in models]
+        keep_trends(tables, models, noisy, dict.fromkeys(range(22), 6), known)
+        found = [
+            correlation(table) - correlation(t) for table, t in zip(tables, truth, strict=True)
+        ]
+        wrong.append(np.sqrt(np.mean(np.square(found))))
+    assert 2 * wrong[1] < wrong[0]
 
 
 def test_columns_that_no_record_has_both_of_have_no_correlation():

@@ -19,6 +19,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
+from dpcore.mechanisms.compressed_margins import Grouping
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
@@ -69,34 +70,52 @@ def noisy_of(of: CompressedMicrodata | Microdata, seed: int = 3) -> Noisy:
 def exact_rounds(of: CompressedMicrodata, noisy: Noisy) -> tuple[np.ndarray, np.ndarray]:
     """What both rounds of a draw were noise on."""
     once, _, _ = of.settled(noisy)
-    return of.mechanism.alone(tally()), of.mechanism.together(tally(), of.groups(once))
+    return of.mechanism.alone(tally()), of.mechanism.together(tally(), of.mechanism.grouping(once))
 
 
-def partitions(made: CompressedMicrodata) -> Iterator[list[np.ndarray]]:
-    """Every way to merge the three sizes of the cube into two groups."""
-    for groups in ([0, 0, 1], [0, 1, 0], [0, 1, 1]):
-        yield [np.arange(2), np.arange(2), np.array(groups)]
+def partitions(domain: Domain, keep: int) -> Iterator[Grouping]:
+    """Groupings from many first rounds, among them all that merge three cells into two groups."""
+    made = CompressedMicrodata("x", domain, 2, APPROXIMATE, (), "discrete-gaussian", keep=keep)
+    rounds = np.random.default_rng(1).integers(-2, 9, (300, made.mechanism.first.size))
+    found = map(made.mechanism.grouping, rounds)
+    yield from {grouping.to_bytes(): grouping for grouping in found}.values()
+
+
+NUMBERS = Domain(
+    (Bins("a", tuple(map(float, range(6))), nullable=True), Bins("b", tuple(map(float, range(5)))))
+)
+"""Two columns in order, the first with more cells than ``keep``: 6 and 4 cells."""
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, *RELATIONS])
-@pytest.mark.parametrize("noise", NOISES)
-def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(noise, adjacency):
+@pytest.mark.parametrize(
+    ("noise", "domain", "keep"),
+    [
+        ("discrete-laplace", CUBE, 2),
+        ("discrete-gaussian", CUBE, 2),
+        ("discrete-gaussian", NUMBERS, 4),
+    ],
+)
+def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(
+    noise, domain, keep, adjacency
+):
     share = APPROXIMATE if "gauss" in noise else PURE
-    made = CompressedMicrodata("x", CUBE, 2, share, (), noise, keep=2, adjacency=adjacency)
+    made = CompressedMicrodata("x", domain, 2, share, (), noise, keep=keep, adjacency=adjacency)
+    assert bool(made.products) == (domain is NUMBERS)
     sizes = range(adjacency.most + 1) if not adjacency.public_rows else (1,)
-    units = [u for size in sizes for u in combinations_with_replacement(range(CUBE.size), size)]
+    units = [u for size in sizes for u in combinations_with_replacement(range(domain.size), size)]
     power = 2 if "gauss" in noise else 1
 
     def farthest(vectors: np.ndarray) -> int:
         others = vectors[:1] if adjacency.relation == "add-remove" else vectors
         return max(int((np.abs(vectors - one) ** power).sum(axis=1).max()) for one in others)
 
-    tables = [tally_of(CUBE, unit) for unit in units]
+    tables = [tally_of(domain, unit) for unit in units]
     alone = np.stack([made.mechanism.alone(table) for table in tables])
     assert farthest(alone) == made.event.sensitivity
     of_groups = [
-        farthest(np.stack([made.mechanism.together(table, groups) for table in tables]))
-        for groups in partitions(made)
+        farthest(np.stack([made.mechanism.together(table, grouping) for table in tables]))
+        for grouping in partitions(domain, keep)
     ]
     assert max(of_groups) == made.event.again_sensitivity
 
