@@ -55,7 +55,7 @@ CONSTRUCTIONS = (
         "Hall 1.3.3",
         "papers/difference_body/mechanism.py",
         "density: difference-body",
-        "a body that is not symmetric has another sensitivity",
+        "right for symmetric bodies only",
     ),
     Construction(
         "Squared norms for (alpha, beta)",
@@ -92,7 +92,7 @@ CONSTRUCTIONS = (
         "count: minimax-table",
     ),
     Construction(
-        "The same for (alpha, beta)",
+        "Table of least loss for (alpha, beta)",
         "Hall 1.3.5, 2.3.3",
         "papers/minimax_count/table.py",
         "count: approximate-minimax-table",
@@ -154,14 +154,14 @@ CONSTRUCTIONS = (
         "Hall 3.2.2",
         "dpcore/releases/densities/spectral_density.py",
         "density: spectral-gaussian",
-        "the covariance is not squared",
+        "the covariance is s K instead of s^2 K",
     ),
     Construction(
         "Kernel density with a Gaussian process",
         "Hall 3.2.4, 3.3.1, HRW 3.3, 4.1",
         "dpcore/releases/densities/process.py",
         "function: gaussian-process",
-        "the covariance is not squared",
+        "the covariance is s K instead of s^2 K",
     ),
     Construction(
         "A process asked point by point",
@@ -302,22 +302,16 @@ CONSTRUCTIONS = (
 
 
 def errors_section() -> str:
-    """What is wrong in print."""
-    wrong = [each for each in CONSTRUCTIONS if each.corrected]
+    """What is wrong in print of the constructions that are built."""
+    wrong = [each for each in CONSTRUCTIONS if each.home and each.corrected]
     rows = "\n".join(f"| {each.name} | {each.source} | {each.corrected} |" for each in wrong)
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
     return f"""## Errors in the papers
 
-The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built, with the errors
-corrected; `benchmarks/papers/constructions.py` says where.
+Of {len(CONSTRUCTIONS)} constructions {built} are built, with the errors corrected
+(`benchmarks/papers/constructions.py`).
 
 | construction | source | wrong in print |
 |---|---|---|
 {rows}
-
-### Points that are asked later
-
-The process of Hall 3.2.5 may answer later points at no further price. `asked-function` answers only the
-points of its plan, because nothing proves that the table is still the same. A plan may list 1,024 points
-at the price of one; a released `function` answers all later questions.
 """

@@ -92,9 +92,8 @@ EXPERIMENTS = (
         "hrw-1",
         "A kernel density, noise with the Gaussian kernel",
         "HRW 2013, figure 1 (thesis, figure 3.2)",
-        "100 points around 0.3 and 0.7, h = 0.1, alpha = 1, beta = 0.1. The analytic calibration"
-        " more than halves the noise. The paper prints the covariance as (c Delta/alpha) K instead"
-        " of (c Delta/alpha)^2 K.",
+        "100 points around 0.3 and 0.7, h = 0.1, alpha = 1, beta = 0.1. The analytic calibration more"
+        " than halves the noise.",
         200,
         partial(measure, "gaussian"),
         partial(_beside, "smooth"),

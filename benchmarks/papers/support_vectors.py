@@ -110,8 +110,7 @@ EXPERIMENTS = (
         "A private kernel support vector machine",
         "HRW 2013, figure 3 (thesis, figure 3.4)",
         f"The papers do not state points, n, lambda or budget. Here n = {ROWS}, lambda = 0.01, alpha"
-        " = 1 and beta = 1e-6. There is no intercept: without regularisation its sensitivity is"
-        " unbounded.",
+        " = 1 and beta = 1e-6.",
         100,
         measure,
         _beside,

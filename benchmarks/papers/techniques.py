@@ -114,13 +114,13 @@ def _beside(lines: list[Line]) -> list[Row]:
     return [
         (
             f"audits' lower bounds of alpha = 1 ({', '.join(audited)})",
-            "alpha-DP; Gaussian (alpha, beta)-DP",
+            "",
             ", ".join(f"{bound:.3g}" for bound in audited.values()),
         ),
         *(
             (
                 f"beta of the squared {name}, {', '.join(str(x['size']) for x in mine)} {of[name]}",
-                "plausible: 1e-6",
+                "1e-6",
                 ", ".join(f"{x['beta']:.2g}" for x in mine),
             )
             for name in of
