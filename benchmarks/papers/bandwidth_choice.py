@@ -106,9 +106,8 @@ EXPERIMENTS = (
         "hrw-4.1.2",
         "A private choice of the bandwidth",
         "HRW 2013, section 4.1.2",
-        "Errors with `private: quantiles` and `private: error`, as multiples of the error with the"
-        " best bandwidth. The first, a rule of thumb, is useless for two narrow normals. alpha is"
-        " 1, of which the choice spends 0.2.",
+        "Errors with `private: quantiles` and `private: error`, as multiples of the least error. The"
+        " first, a rule of thumb, is useless for two narrow normals. alpha is 1.",
         50,
         measure,
         _beside,

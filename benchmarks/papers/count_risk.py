@@ -75,8 +75,8 @@ EXPERIMENTS = (
         "hall-2.2",
         "Least worst-case risk of a count, n = 70",
         "Hall 2012, figure 2.2",
-        "The curve agrees. Its limit for large n is 1/sinh(alpha). At small alpha the risk still grows"
-        " beyond n = 70, contrary to the caption.",
+        "The curve agrees. At small alpha the risk still grows beyond n = 70, contrary to the caption:"
+        " its limit is 1/sinh(alpha).",
         39,
         measure,
         _beside,

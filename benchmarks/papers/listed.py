@@ -105,9 +105,9 @@ EXPERIMENTS = (
         "A function from a list, and a mean, by the exponential mechanism",
         "HRW 2013, section 3.2, and WZ 2010, section 5.2",
         "Kolmogorov-Smirnov distances at alpha = 1: of the choice from"
-        f" {' and from '.join(map(str, LISTS))} beta distributions (`kind: listed-function`), and of"
-        " a noisy histogram, which is nearer from 1,000 records on. Errors of a mean: by the"
-        " exponential mechanism (`near-records`) and by `mean`.",
+        f" {' and from '.join(map(str, LISTS))} functions (`kind: listed-function`), and of a noisy"
+        " histogram, which is nearer from 1,000 records on. Errors of a mean: by the exponential"
+        " mechanism and by `mean`.",
         60,
         measure,
         _beside,

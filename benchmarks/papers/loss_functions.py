@@ -86,8 +86,8 @@ EXPERIMENTS = (
         "akd-2",
         "Where outputs leak",
         "AKD 2022, figure 2",
-        "Largest loss; then mean loss within and beyond one standard deviation, from draws at alpha ="
-        f" {ALPHA}, which our text does not state. `python -m papers.maximum_loss` does so for every"
+        "Largest loss; then mean loss within and beyond one standard deviation. Here"
+        f" alpha = {ALPHA}; our text does not state it. `python -m papers.maximum_loss` measures every"
         " release of a plan.",
         500_000,
         measure,

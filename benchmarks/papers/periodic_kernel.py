@@ -74,8 +74,8 @@ EXPERIMENTS = (
         "hall-4.1",
         "The periodic approximation to the Gaussian kernel",
         "Hall 2012, figure 4.1",
-        "The shapes agree. The thesis prints the eigenvalues exp(-2 pi^2 j^2 sigma^2) without pi^2,"
-        " which makes the kernel pi times narrower.",
+        "The thesis prints the eigenvalues exp(-2 pi^2 j^2 sigma^2) without pi^2, which makes the kernel"
+        " pi times narrower.",
         1,
         measure,
         _beside,

@@ -271,7 +271,7 @@ EXPERIMENTS = (
         "wz-rates",
         "Rates of convergence",
         "WZ 2010, the two tables of section 1.1",
-        "Here: slopes of log error on log n at alpha = 1, for the density 6 x (1 - x). The exponential"
+        "Slopes of log error on log n at alpha = 1, for the density 6 x (1 - x). The exponential"
         " mechanisms converge faster here than the paper's bounds, which hold for every density.",
         200,
         measure,

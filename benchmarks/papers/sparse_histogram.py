@@ -128,8 +128,7 @@ EXPERIMENTS = (
         "hall-2.3",
         "Sparse histogram: Edwards' mildew data",
         "Hall 2012, figure 2.3",
-        "The thesis does not state alpha; it is 1 here. Negative counts become zeros, which removes"
-        " much of the Laplace error.",
+        "alpha, which the thesis does not state, is 1. Negative counts become zeros here.",
         15_000,
         partial(measure, "edwards_mildew"),
         _beside,
@@ -139,7 +138,7 @@ EXPERIMENTS = (
         "hall-2.4",
         "Sparse histogram: National Long Term Care Survey",
         "Hall 2012, figure 2.4",
-        "The plain table is worse than a table of zeros; the thresholded one keeps the few large cells.",
+        "The plain table is worse than zeros; the thresholded one keeps the few large cells.",
         1_000,
         partial(measure, "nltcs"),
         _beside,

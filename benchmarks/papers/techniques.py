@@ -134,8 +134,8 @@ EXPERIMENTS = (
         "hall-table-1.1",
         "The basic techniques, and squared norms",
         "Hall 2012, table 1.1",
-        "The thesis calls it plausible that squared metrics make the exponential and the K-norm"
-        " mechanism (alpha, beta)-DP. At the scale of Gaussian noise this is false.",
+        "The thesis calls it plausible that squared metrics give (alpha, beta)-DP. At the scale of"
+        " Gaussian noise this is false.",
         20_000,
         measure,
         _beside,

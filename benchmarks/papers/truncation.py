@@ -86,8 +86,7 @@ EXPERIMENTS = (
         "hall-3.1",
         "Truncated expansions of a function",
         "Hall 2012, figure 3.1",
-        "The thesis does not state its function or bandwidth. Here it is a kernel density of 100"
-        f" points, with h = {BANDWIDTH}, in the cosine basis.",
+        f"The thesis does not state its function. Here it is a kernel density with h = {BANDWIDTH}.",
         50,
         measure,
         _beside,
