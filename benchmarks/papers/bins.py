@@ -98,8 +98,8 @@ EXPERIMENTS = (
         "wz-1",
         "The perturbed histogram and its number of bins",
         "WZ 2010, figure 1 and section 7",
-        "Without noise, at alpha = 1 and at alpha = 0.1, for Beta(10, 10). Noise favours fewer bins, as"
-        " the paper says. Our text states neither n nor alpha.",
+        "Without noise, at alpha = 1 and at alpha = 0.1, for Beta(10, 10). With noise fewer bins are"
+        " best, as the paper says. Our text states neither n nor alpha.",
         1000,
         measure,
         _beside,

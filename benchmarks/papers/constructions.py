@@ -154,14 +154,14 @@ CONSTRUCTIONS = (
         "Hall 3.2.2",
         "dpcore/releases/densities/spectral_density.py",
         "density: spectral-gaussian",
-        "the covariance is s K instead of s^2 K",
+        "the covariance is printed as s K instead of s^2 K",
     ),
     Construction(
         "Kernel density with a Gaussian process",
         "Hall 3.2.4, 3.3.1, HRW 3.3, 4.1",
         "dpcore/releases/densities/process.py",
         "function: gaussian-process",
-        "the covariance is s K instead of s^2 K",
+        "the covariance is printed as s K instead of s^2 K",
     ),
     Construction(
         "A process asked point by point",
@@ -209,7 +209,7 @@ CONSTRUCTIONS = (
         "Hall 4.4.2 to 4.4.4",
         "papers/difference_body/body.py",
         "density: difference-body",
-        "the sensitivity is (m + 1)/n, not 2/n: not private",
+        "the sensitivity is printed as 2/n instead of (m + 1)/n: not private",
     ),
     # Chapter 5, and Hall, Rinaldo & Wasserman 2011
     Construction(
@@ -224,7 +224,7 @@ CONSTRUCTIONS = (
         "Hall 5.2.3, RDP 5",
         "dpcore/mechanisms/random_laplace.py",
         "histogram: random-zero-cells",
-        "2d must be 2k, and one norm in the proof is wrong",
+        "2d is printed instead of 2k, and one norm in the proof is wrong",
     ),
     Construction(
         "Sparse histogram: low counts",
@@ -304,14 +304,12 @@ CONSTRUCTIONS = (
 def errors_section() -> str:
     """What is wrong in print of the constructions that are built."""
     wrong = [each for each in CONSTRUCTIONS if each.home and each.corrected]
-    rows = "\n".join(f"| {each.name} | {each.source} | {each.corrected} |" for each in wrong)
+    errors = "\n".join(f"- {each.name} ({each.source}): {each.corrected}" for each in wrong)
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
     return f"""## Errors in the papers
 
 Of {len(CONSTRUCTIONS)} constructions {built} are built, with the errors corrected
 (`benchmarks/papers/constructions.py`).
 
-| construction | source | wrong in print |
-|---|---|---|
-{rows}
+{errors}
 """
