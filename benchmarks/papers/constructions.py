@@ -241,7 +241,7 @@ CONSTRUCTIONS = (
         "the proof holds for large n only",
     ),
     Construction(
-        "Means over pairs of records (U-statistics)",
+        "U-statistics",
         "RDP 6",
         "papers/u_statistic/mechanism.py",
         "u-statistic: random-smooth-laplace",

@@ -83,7 +83,7 @@ def _beside(look: str, lines: list[Line]) -> list[Row]:
             f"{line['paper_stddev']:.3g}; {line['as_printed_stddev']:.3g} with the printed covariance",
             f"{line['stated_stddev']:.3g} stated, {line['measured_stddev']:.3g} measured",
         ),
-        ("mean absolute slope of the noise", look, f"{line['roughness']:.3g}"),
+        ("slope of the noise", look, f"{line['roughness']:.3g}"),
     ]
 
 

@@ -79,17 +79,17 @@ def _draw(found: dict[str, dict[str, Floats]], figure: Any) -> None:
 
 def _beside(lines: list[Line]) -> list[Row]:
     one_dimensional = lines[0]["cells"] == 25
-    at = " and ".join(f"{line['alpha']:g}" for line in lines)
     rows = [
         (
-            f"mean L1 loss of both, alpha = {at}",
+            f"mean L1 loss at alpha = {line['alpha']:g}",
             "typically much lower" if one_dimensional else "uniformly better",
-            "; ".join(f"{line['dp_mean']:.3g}, {line['random_dp_mean']:.3g}" for line in lines),
+            f"{line['dp_mean']:.3g}, random {line['random_dp_mean']:.3g}",
         )
+        for line in lines
     ]
     if one_dimensional:
         above = ", ".join(f"{line['dp_above_half']:.1%}" for line in lines)
-        rows.append(("plain loss above 0.5", "occasionally", f"{above} of trials"))
+        rows.append(("loss above 0.5", "occasionally", f"{above} of trials"))
     rows.append(("gamma per record", "", f"{lines[0]['gamma']:g}"))
     return rows
 

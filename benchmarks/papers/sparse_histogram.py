@@ -116,10 +116,16 @@ def _beside(lines: list[Line]) -> list[Row]:
     (line,) = lines
     return [
         (
-            "L1 error of Laplace noise, sparse noise, zeros",
-            f"about {line['2p/alpha']:,}; at most {line['bound']:,.0f}",
-            f"{line['laplace_mean']:,.0f}; {line['sparse_mean']:,.0f}; {line['nothing']:,}",
-        )
+            "L1 error of Laplace noise",
+            f"about {line['2p/alpha']:,}",
+            f"{line['laplace_mean']:,.0f}",
+        ),
+        (
+            "of sparse noise",
+            f"at most {line['bound']:,.0f}",
+            f"{line['sparse_mean']:,.0f}",
+        ),
+        ("of zeros", "", f"{line['nothing']:,}"),
     ]
 
 
