@@ -93,25 +93,21 @@ def _draw(lines: list[Line], figure: Any) -> None:
 
 
 def _beside(lines: list[Line]) -> list[Row]:
-    return [
-        (
-            f"{line['law']}, n = {line['n']:,}",
-            "not measured",
-            f"{line['rule']:,.3g}, {line['choice']:,.3g}",
-        )
-        for line in lines
-        if line["n"] in (SIZES[0], SIZES[-1])
-    ]
+    rows: list[Row] = []
+    for law in dict.fromkeys(line["law"] for line in lines):
+        ends = [line for line in lines if line["law"] == law and line["n"] in (SIZES[0], SIZES[-1])]
+        found = (f"{x['rule']:,.3g}, {x['choice']:,.3g} at n = {x['n']:,}" for x in ends)
+        rows.append((law, "", "; ".join(found)))
+    return rows
 
 
 EXPERIMENTS = (
     Experiment(
         "hrw-4.1.2",
         "A private choice of the bandwidth",
-        "Hall, Rinaldo & Wasserman (2013), section 4.1.2",
-        "Errors of two methods, `private: quantiles` and `private: error`, as multiples of the error"
-        " with the best bandwidth. The first, a rule of thumb, is better for one normal, and useless for"
-        " two narrow ones. alpha is 1, of which the choice spends 0.2.",
+        "HRW 2013, section 4.1.2",
+        "Errors with `private: quantiles` and `private: error`, as multiples of the least error. The"
+        " first, a rule of thumb, is useless for two narrow normals. alpha is 1.",
         50,
         measure,
         _beside,

@@ -1,7 +1,7 @@
 """Every construction of the source papers: where it lives, what runs it, and what was wrong in print.
 
 ``runs`` is a kind and mechanism of a plan, all of which the tests publish, or a file of tests.  Tests
-hold every entry against the code.
+hold every entry against the code.  The page lists only what is wrong in print.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ CONSTRUCTIONS = (
         "Hall 1.2.3",
         "tasks/ledger/ledger.py",
         "tests/tasks/ledger/test_composition.py",
-        "beta adds up too; gamma only for releases fixed beforehand",
+        "betas add up too; gammas only for releases fixed beforehand",
     ),
     Construction(
         "Laplace noise",
         "Hall 1.3.1",
         "dpcore/mechanisms/laplace.py",
         "histogram: discrete-laplace",
-        "drawn exactly on integers",
     ),
     Construction(
         "Gaussian noise",
         "Hall 1.3.2, HRW 2.1",
         "dpcore/mechanisms/gaussian.py",
         "margins: discrete-gaussian",
-        "the printed constant is not private for large alpha",
+        "the constant is not private for large alpha",
     ),
     Construction(
         "Gamma noise",
@@ -56,35 +55,34 @@ CONSTRUCTIONS = (
         "Hall 1.3.3",
         "papers/difference_body/mechanism.py",
         "density: difference-body",
-        "a body that is not symmetric has another sensitivity",
+        "right for symmetric bodies only",
     ),
     Construction(
         "Squared norms for (alpha, beta)",
         "Hall, table 1.1",
         "",
         "benchmarks/papers/techniques.py",
-        NOT_BUILT + "false at the scale of Gaussian noise, as computed above",
+        NOT_BUILT + "false at the scale of Gaussian noise",
     ),
     Construction(
         "Exponential mechanism",
         "Hall 1.3.4",
         "dpcore/mechanisms/exponential.py",
         "quantiles: exponential",
-        "drawn exactly from finite sets; a Markov chain is not private",
+        "a draw by a Markov chain is not private",
     ),
     Construction(
         "Choice of a tuning parameter by its risk",
         "Hall 1.2.3",
         "dpcore/releases/machines/tuned.py",
         "tests/dpcore/releases/machines/test_tuned_machine.py",
-        "the refitted model has a budget of its own, which the example leaves out",
+        "the example leaves out the budget of the refitted model",
     ),
     Construction(
         "Table of least mean loss",
         "Hall 1.3.5",
         "dpcore/releases/counts/best_answer.py",
         "count: discrete-laplace",
-        "needs no linear program",
     ),
     # Chapter 2
     Construction(
@@ -92,49 +90,45 @@ CONSTRUCTIONS = (
         "Hall 2.3.3",
         "papers/minimax_count/table.py",
         "count: minimax-table",
-        "counts start at 0, and the table is proved private in whole numbers",
     ),
     Construction(
-        "The same for (alpha, beta)",
+        "Table of least loss for (alpha, beta)",
         "Hall 1.3.5, 2.3.3",
         "papers/minimax_count/table.py",
         "count: approximate-minimax-table",
-        "the printed program covers beta = 0 only",
+        "the program covers beta = 0 only",
     ),
     Construction(
         "Least worst-case error of a count",
         "Hall 2.3.1",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "the printed bound needs at least 6/alpha records",
+        "the bound needs at least 6/alpha records",
     ),
     Construction(
         "Least error on every table",
         "Hall 2.3.2, RDP 3.2",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "moving the loss itself to a neighbour gives more than four times as much",
     ),
     Construction(
         "Least worst-case error of a table",
         "Hall 2.4, RDP 3.1",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "with known constants; the printed hypercube needs (k - 1) tau <= n",
+        "the hypercube needs (k - 1) tau <= n",
     ),
     Construction(
         "Sparse histogram",
         "Hall 2.4.1",
         "dpcore/mechanisms/thresholded.py",
         "histogram: thresholded-laplace",
-        "drawn without visiting empty cells",
     ),
     Construction(
         "Sparse histogram, number of occupied cells known",
         "Hall 2.4.1",
         "dpcore/mechanisms/thresholded.py",
         "tests/dpcore/releases/counts/test_histogram.py",
-        "taken only if its bound is smaller",
     ),
     Construction(
         "Least error of a sparse histogram",
@@ -160,49 +154,47 @@ CONSTRUCTIONS = (
         "Hall 3.2.2",
         "dpcore/releases/densities/spectral_density.py",
         "density: spectral-gaussian",
-        "the printed covariance is not squared",
+        "the covariance is printed as s K instead of s^2 K",
     ),
     Construction(
         "Kernel density with a Gaussian process",
         "Hall 3.2.4, 3.3.1, HRW 3.3, 4.1",
         "dpcore/releases/densities/process.py",
         "function: gaussian-process",
-        "the printed covariance is not squared",
+        "the covariance is printed as s K instead of s^2 K",
     ),
     Construction(
         "A process asked point by point",
         "Hall 3.2.5, HRW 5",
         "papers/online_function/online.py",
         "asked-function: gaussian-process",
-        "the printed answers never use the data",
+        "the answers never use the data",
     ),
     Construction(
         "Bandwidth chosen from the data",
         "HRW 4.1.2",
         "dpcore/releases/densities/tuned.py",
         "tests/dpcore/releases/densities/test_tuned.py",
-        "by quartiles or by the error of records left out, as compared above",
     ),
     Construction(
         "Functions in a Sobolev space",
         "Hall 3.3.2, HRW 4.2",
         "dpcore/releases/densities/kernels.py",
         "tests/dpcore/releases/densities/test_kernels.py",
-        "the sharp sensitivity is about half of the printed one",
+        "the sensitivity is twice the sharp one",
     ),
     Construction(
         "Kernel machines",
         "Hall 3.3.3, HRW 4.3",
         "dpcore/releases/machines/machine.py",
         "classifier: gaussian-process",
-        "no free intercept, as its sensitivity is unbounded",
+        "a free intercept has unbounded sensitivity",
     ),
     Construction(
         "A choice among finitely many functions",
         "HRW 3.2",
         "papers/listed_function/release.py",
         "listed-function: nearest-function",
-        "beaten by noise on the distribution itself, as compared above",
     ),
     # Chapter 4
     Construction(
@@ -210,14 +202,14 @@ CONSTRUCTIONS = (
         "Hall 4.4.1",
         "papers/coefficient_laplace/release.py",
         "density: coefficient-laplace",
-        "the printed scale is inverted",
+        "the scale is inverted",
     ),
     Construction(
         "Noise by the convex hull of the moment curve",
         "Hall 4.4.2 to 4.4.4",
         "papers/difference_body/body.py",
         "density: difference-body",
-        "the printed sensitivity is 2/n instead of (m + 1)/n: not private",
+        "the sensitivity is printed as 2/n instead of (m + 1)/n: not private",
     ),
     # Chapter 5, and Hall, Rinaldo & Wasserman 2011
     Construction(
@@ -225,35 +217,35 @@ CONSTRUCTIONS = (
         "Hall 5.2.2",
         "papers/random_proportion/mechanism.py",
         "count: random-proportion",
-        "for both directions of the definition, and exact for more counts",
+        "the definition has one direction only",
     ),
     Construction(
         "Sparse histogram: empty cells",
         "Hall 5.2.3, RDP 5",
         "dpcore/mechanisms/random_laplace.py",
         "histogram: random-zero-cells",
-        "2d is 2k, and one norm in the proof",
+        "2d is printed instead of 2k, and one norm in the proof is wrong",
     ),
     Construction(
         "Sparse histogram: low counts",
         "Hall 5.2.3",
         "dpcore/mechanisms/random_laplace.py",
         "histogram: random-low-counts",
-        "the printed noise lacks a factor",
+        "the noise lacks a factor",
     ),
     Construction(
         "Mean by its sensitivity in the sample",
         "Hall 5.3, RDP 6",
         "dpcore/mechanisms/smooth_laplace.py",
         "mean: random-smooth-laplace",
-        "proved for every n; the printed proof holds for large n only",
+        "the proof holds for large n only",
     ),
     Construction(
-        "Means over pairs of records (U-statistics)",
+        "U-statistics",
         "RDP 6",
         "papers/u_statistic/mechanism.py",
         "u-statistic: random-smooth-laplace",
-        "proved for every n; without Kendall's tau",
+        "the proof holds for large n only",
     ),
     Construction(
         "Two stronger definitions",
@@ -279,28 +271,24 @@ CONSTRUCTIONS = (
         "WZ 5",
         "papers/near_records/by_distribution.py",
         "near-records: ks-exponential",
-        "drawn exactly; a Markov chain is not private",
     ),
     Construction(
         "Exponential mechanism, mean",
         "WZ 5.2",
         "papers/near_records/release.py",
         "near-records: mean-exponential",
-        "drawn exactly; beaten by Laplace noise, as compared above",
     ),
     Construction(
         "Perturbed series",
         "WZ 6",
         "papers/coefficient_laplace/release.py",
         "density: coefficient-laplace",
-        "the exact L1 sensitivity of the basis instead of a bound",
     ),
     Construction(
         "Exponential mechanism on series",
         "WZ 6",
         "papers/near_records/by_series.py",
         "near-records: series-exponential",
-        "a sensitivity of 2 D^2/n instead of 8 c0^2 m/n",
     ),
     # Askin, Kutta & Dette 2022
     Construction(
@@ -308,36 +296,20 @@ CONSTRUCTIONS = (
         "AKD, algorithm 1",
         "papers/maximum_loss/maximum_loss.py",
         "papers/maximum_loss/__main__.py",
-        "the loss of example 1 is attained for very small outputs, not for large ones",
+        "example 1 attains its loss for very small outputs, not for large ones",
     ),
 )
 
 
-def constructions_section() -> str:
-    """The table of the page."""
-    rows = "\n".join(
-        f"| {each.name} | {each.source} | {_runs(each)} | {each.corrected or '-'} |"
-        for each in CONSTRUCTIONS
-    )
+def errors_section() -> str:
+    """What is wrong in print of the constructions that are built."""
+    wrong = [each for each in CONSTRUCTIONS if each.home and each.corrected]
+    errors = "\n".join(f"- {each.name} ({each.source}): {each.corrected}" for each in wrong)
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
-    return f"""## All constructions
+    return f"""## Errors in the papers
 
-The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
-Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
-WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Built as" is a kind and
-mechanism of a plan, or a file.
+Of {len(CONSTRUCTIONS)} constructions {built} are built, with the errors corrected
+(`benchmarks/papers/constructions.py`).
 
-| construction | source | built as | corrected |
-|---|---|---|---|
-{rows}
-
-### Points that are asked later
-
-The process of Hall 3.2.5 may answer further points later at no further price. `asked-function` answers
-only the points that its plan lists, because nothing proves that the table is still the same. A plan may
-list 1,024 points at the price of one, and a released `function` answers all later questions.
+{errors}
 """
-
-
-def _runs(each: Construction) -> str:
-    return f"`{each.runs if ': ' in each.runs else each.home}`" if each.home else "-"

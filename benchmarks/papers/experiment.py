@@ -54,7 +54,7 @@ class Experiment:
     """One figure or table of a paper.
 
     ``differs``: where this differs from the paper, and why; ``measure``: takes the number of trials;
-    ``beside``: rows (quantity, in the paper, here) from the figures; ``data``: the folder of the
+    ``beside``: rows (quantity, in the paper or "", here) from the figures; ``data``: the folder of the
     public table that it needs, if any.
     """
 

@@ -72,7 +72,7 @@ def _beside(lines: list[Line]) -> list[Row]:
     }
     return [
         (
-            f"{line['mechanism']}: largest loss; near and far",
+            line["mechanism"],
             said[line["mechanism"]],
             f"{line['largest']:.3g}; "
             + ", ".join("-" if line[k] is None else f"{line[k]:.3g}" for k in ("near", "far")),
@@ -85,12 +85,10 @@ EXPERIMENTS = (
     Experiment(
         "akd-2",
         "Where outputs leak",
-        "Askin, Kutta & Dette (2022), figure 2",
-        f"alpha is {ALPHA} (and beta 0.01 for Gaussian noise); our text of the paper does not state its"
-        " own. Near and far: the mean loss within and beyond one standard deviation. Losses are"
-        " estimated from draws of `count: minimax-table` with one record, `mean: discrete-laplace` and"
-        " `margins: discrete-gaussian`; `python -m papers.maximum_loss` does so for every release of a"
-        " plan.",
+        "AKD 2022, figure 2",
+        "Largest loss; then mean loss within and beyond one standard deviation. Here"
+        f" alpha = {ALPHA}; our text does not state it. `python -m papers.maximum_loss` measures every"
+        " release of a plan.",
         500_000,
         measure,
         _beside,

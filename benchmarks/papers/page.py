@@ -6,14 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.papers.constructions import constructions_section
+from benchmarks.papers.constructions import errors_section
 from benchmarks.papers.experiment import Experiment, Line
 
 INTRODUCTION = """# The papers' experiments, repeated
 
-This page repeats the experiments of the papers behind dprelease with its own releases. The column "in
-the paper" quotes the paper's description of a plot. [All constructions](#all-constructions) of the
-papers are listed at the end.
+Experiments of the papers behind dprelease, repeated with its own releases.
+`python -m benchmarks.papers NAME` repeats one; names are in brackets. Hall is his thesis, HRW and RDP
+are Hall, Rinaldo and Wasserman, WZ is Wasserman and Zhou, and AKD is Askin, Kutta and Dette.
+[Errors in the papers](#errors-in-the-papers) are at the end.
 """
 
 
@@ -26,11 +27,11 @@ def page(
     """Markdown, one section for each experiment."""
     folder = Path(os.path.relpath(images, path.parent)).as_posix()
     sections = [section(each, found.get(each.name), folder) for each in experiments]
-    return "\n".join([INTRODUCTION, *sections, constructions_section()])
+    return "\n".join([INTRODUCTION, *sections, errors_section()])
 
 
 def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> str:
-    """Title, plot, table and what differs; without lines, what was missing."""
+    """Title, plot, figures and what differs; without lines, what was missing."""
     if lines is None:
         return f"""## {experiment.title}
 
@@ -38,16 +39,19 @@ def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> st
 
 Not run: the public table `{experiment.data}` was not there.
 """
-    table = "\n".join(f"| {' | '.join(row)} |" for row in experiment.beside(lines))
+    figures = "\n".join(figure(*row) for row in experiment.beside(lines))
     return f"""## {experiment.title}
 
-{experiment.source}.
+{experiment.source} ({experiment.name}).
 
-![The plot]({folder}/papers-{experiment.name}.svg)
+![{experiment.name}]({folder}/papers-{experiment.name}.svg)
 
-| | in the paper | here |
-|---|---|---|
-{table}
+{figures}
 
 {experiment.differs}
 """
+
+
+def figure(quantity: str, paper: str, here: str) -> str:
+    """An item of the list; in brackets what the paper reports, if it does."""
+    return f"- {quantity}: {here}" + f" (paper: {paper})" * bool(paper)

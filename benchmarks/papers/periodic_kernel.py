@@ -55,19 +55,15 @@ def _draw(figure: Any) -> None:
 
 
 def _beside(lines: list[Line]) -> list[Row]:
-    words = ("noticeable on the right hand side", "reduced")
     return [
-        *(
-            (
-                f"largest error, centre {line['centre']}, and where",
-                said,
-                f"{line['largest_error']:.2g} at x = {line['at']:.2g}",
-            )
-            for line, said in zip(lines, words, strict=True)
+        (
+            f"largest error, centres {' and '.join(str(line['centre']) for line in lines)}",
+            "noticeable, reduced",
+            ", ".join(f"{line['largest_error']:.2g}" for line in lines),
         ),
         (
-            "height of the kernel at its centre",
-            f"{lines[0]['height_with_printed_eigenvalues']:.3g} with the eigenvalues as printed",
+            "height of the kernel",
+            f"{lines[0]['height_with_printed_eigenvalues']:.3g} with the printed eigenvalues",
             f"{lines[0]['height']:.3g}",
         ),
     ]
@@ -77,10 +73,9 @@ EXPERIMENTS = (
     Experiment(
         "hall-4.1",
         "The periodic approximation to the Gaussian kernel",
-        "Hall (2012), figure 4.1",
-        "The shapes agree; the error is the next periodic image. The eigenvalues are"
-        " exp(-2 pi^2 j^2 sigma^2). The thesis prints them without pi^2, which makes the kernel pi times"
-        " narrower.",
+        "Hall 2012, figure 4.1",
+        "The thesis prints the eigenvalues exp(-2 pi^2 j^2 sigma^2) without pi^2, which makes the kernel"
+        " pi times narrower.",
         1,
         measure,
         _beside,

@@ -79,39 +79,28 @@ def _draw(found: dict[str, dict[str, Floats]], figure: Any) -> None:
 
 def _beside(lines: list[Line]) -> list[Row]:
     one_dimensional = lines[0]["cells"] == 25
-    rows: list[Row] = []
-    for line in lines:
-        at = f", alpha = {line['alpha']:g}"
-        rows.append(
-            (
-                "mean L1 loss, differential privacy and random" + at,
-                "typically much lower" if one_dimensional else "uniformly better",
-                f"{line['dp_mean']:.3g}, {line['random_dp_mean']:.3g}",
-            )
-        )
-        if one_dimensional:
-            above = f"in {line['dp_above_half']:.1%} of {line['trials']:,} trials"
-            rows.append(("loss of differential privacy above 0.5" + at, "occasionally", above))
-    rows.append(
+    rows = [
         (
-            "gamma, the probability of exposure per record",
-            "not in our text",
-            f"{lines[0]['gamma']:g}",
+            f"mean L1 loss at alpha = {line['alpha']:g}",
+            "typically much lower" if one_dimensional else "uniformly better",
+            f"{line['dp_mean']:.3g}, random {line['random_dp_mean']:.3g}",
         )
-    )
+        for line in lines
+    ]
+    if one_dimensional:
+        above = ", ".join(f"{line['dp_above_half']:.1%}" for line in lines)
+        rows.append(("loss above 0.5", "occasionally", f"{above} of trials"))
+    rows.append(("gamma per record", "", f"{lines[0]['gamma']:g}"))
     return rows
 
-
-_UNSAID = "Our text of the paper does not state alpha."
 
 EXPERIMENTS = (
     Experiment(
         "rdp-1",
         "Random differential privacy: 25 bins, 2 occupied",
-        "Hall, Rinaldo & Wasserman (2011), figure 1",
-        _UNSAID
-        + " n is 500. At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
-        " promise of the other is weaker: it publishes each record exactly with probability gamma.",
+        "RDP 2011, figure 1",
+        "Our text does not state alpha; n is 500. Each record is published exactly with probability"
+        " gamma.",
         1000,
         partial(measure, 25, 2, 500),
         _beside,
@@ -119,10 +108,9 @@ EXPERIMENTS = (
     Experiment(
         "rdp-2",
         "Random differential privacy: 400 bins, 16 occupied",
-        "Hall, Rinaldo & Wasserman (2011), figure 2",
-        _UNSAID
-        + " It does not state n either. The mechanism publishes empty cells only from about 2k/gamma"
-        " records on, so n = 10,000 here, with gamma below 0.1.",
+        "RDP 2011, figure 2",
+        "Our text states neither alpha nor n. The mechanism needs about 2k/gamma records, so n is 10,000"
+        " here.",
         1000,
         partial(measure, 400, 16, 10_000),
         _beside,

@@ -68,13 +68,13 @@ def _draw(lines: list[Line], figure: Any) -> None:
 
 
 def _beside(lines: list[Line]) -> list[Row]:
+    alphas = ", ".join(f"{line['alpha']:g}" for line in lines)
     return [
         (
-            f"alpha = {line['alpha']:g}: area; least worst-case risk; 1/(1 + e^alpha)",
-            "drawn, growing with alpha",
-            f"{line['area']:.3g}; {line['release']:.4g}; {line['1/(1+e^alpha)']:.4g}",
+            f"least worst-case risk at alpha = {alphas}",
+            "",
+            ", ".join(f"{line['release']:.4g}" for line in lines),
         )
-        for line in lines
     ]
 
 
@@ -82,9 +82,9 @@ EXPERIMENTS = (
     Experiment(
         "hall-2.1",
         "The risk body of a count of one record",
-        "Hall (2012), figure 2.1",
-        "The shapes agree. Each body has four corners: the two constant answers, randomised response,"
-        " and its reverse. The dot is the release `count: minimax-table`. The area is tanh(alpha/2).",
+        "Hall 2012, figure 2.1",
+        "The shapes agree. The dot is the release `count: minimax-table`, whose risk is 1/(1 +"
+        " e^alpha).",
         64,
         measure,
         _beside,

@@ -35,8 +35,8 @@ THEOREMS_HEAD = """\
 Each mechanism is a theorem. Here is its claim; its preconditions, which the code checks before a draw,
 and its proof are at the top of its file. alpha is epsilon and beta is delta; gamma is the probability
 of random differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn
-from its stated law by integer arithmetic. Letters after METHODS are sections of `docs/METHODS.md`,
-which has the corrections of the papers."""
+from its stated law by integer arithmetic. What is wrong in the papers is
+[listed](../explanation/papers.md#errors-in-the-papers)."""
 
 PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")
 """What every theorem states, in this order."""

@@ -4,8 +4,10 @@ Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, b
 
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  The noise
-here is the discrete Gaussian on integers, which inherits this calibration in any dimension:
+and nowhere else (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
+is proved for alpha <= 1; at beta = 1e-6 it is not private for alpha above 9.73.)  That is for real
+arithmetic.  The noise here is the discrete Gaussian on integers, which inherits this calibration in any
+dimension:
 
     Let x ~ N(u, (v - r) I) for an integer vector u, and round each coordinate at random to z with
     P(z | x) prop. to exp(-(z - x)^2 / (2 r)).  That is post-processing of continuous noise.  The

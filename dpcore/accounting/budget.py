@@ -3,7 +3,7 @@
 ``alpha`` is epsilon and ``beta`` is delta of differential privacy; ``gamma`` is the third
 parameter of random differential privacy (Hall, Rinaldo & Wasserman 2011); ``rho`` takes the place of
 alpha in zero-concentrated differential privacy (Bun & Steinke 2016), where ``beta`` is the chance that
-a mechanism fails.  Both composition rules add each coordinate (METHODS q, r), so budgets add, subtract
+a mechanism fails.  Both composition rules add each coordinate, so budgets add, subtract
 and compare coordinate by coordinate, and no sum is ever rounded.
 
 >>> total = Budget.of("1", "1e-6")

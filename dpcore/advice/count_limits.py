@@ -16,7 +16,7 @@ count by k, the multiples of k are counts of units.
 one by one.  With independent uniform priors for the pairs each one is a count, whatever the others are,
 and both of its cells err.  Where records are added and removed, each cell is a count by itself.  (Hall
 2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant; Proposition 2.3.1 has
-exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha: METHODS l.)
+exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha.)
 
 **On every table.**  An answer that ignores the data is exact on one table, but such a mechanism has a
 large worst case.  A mechanism with worst-case loss w errs on every table: let k m be a change of the

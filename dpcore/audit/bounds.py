@@ -6,7 +6,7 @@ output and any two neighbouring tables.  If S was chosen before the draws were m
     alpha  >=  ln( (lower limit of P(S) - beta) / upper limit of P'(S) )
 
 except with the probability that one of the two Clopper-Pearson limits fails, which is at most
-``error`` when each gets half of it.  Nothing is asymptotic (METHODS n).
+``error`` when each gets half of it.  Nothing is asymptotic.
 
 500 hits of 1,000 draws against 184 of 1,000: Laplace noise at alpha = 1 would have ln(500/184) = 1.
 

@@ -16,8 +16,8 @@ the domain.
 
 The opposite corners are the farthest records for margins and densities; a label that flips at one
 point, all records being there, is the worst for a kernel machine, whose margins are then all
-active (METHODS h); 1/(m+1) is where the Fejer kernel of degree m has a zero, the worst for a
-K-norm release of Fourier coefficients (METHODS c).  One kind of others leaves a cell that the move
+active; 1/(m+1) is where the Fejer kernel of degree m has a zero, the worst for a
+K-norm release of Fourier coefficients.  One kind of others leaves a cell that the move
 empties or fills, another keeps it far above any threshold.
 
 >>> from dpcore.domain.axes import Categories

@@ -1,7 +1,7 @@
 """Real vectors on an integer lattice, with the rounding counted in the sensitivity.
 
 A real vector of known L2 sensitivity S is rounded to whole steps of about S/2^24 and perturbed by
-discrete Gaussian noise, so that the noise uses no floating point (METHODS R1, p).  Rounding moves each
+discrete Gaussian noise, so that the noise uses no floating point.  Rounding moves each
 of d coordinates by at most half a step.  The floating-point computation of the vector moves it by at
 most half a step more: steps are made large enough for this, below.  So rounding adds at most 2 sqrt(d)
 steps to the distance of neighbours.

@@ -53,7 +53,7 @@ Smith & Thakurta 2022, Theorem 2.1, for Gaussian noise; basic composition for La
 Precondition.  No unit comes into a past period, or out of one, from run to run.  Its records there may
 be corrected: the lemma holds, but estimates mix the old records and the new.
 
-Source.  Li, Miklau, Hay, McGregor & Rastogi 2015; Fichtenberger, Henzinger & Upadhyay 2023; METHODS u.
+Source.  Li, Miklau, Hay, McGregor & Rastogi 2015; Fichtenberger, Henzinger & Upadhyay 2023.
 
 >>> factor = square_root(3)
 >>> factor.run(3)

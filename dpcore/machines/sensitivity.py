@@ -78,7 +78,7 @@ def weight_sensitivity(
     Replacing a record removes one and adds one.
 
     ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to the solver (``default_gap`` if
-    None); 0 gives the sensitivity of the exact minimiser; ``slope``: M (METHODS h).
+    None); 0 gives the sensitivity of the exact minimiser; ``slope``: M.
     """
     tolerance = default_gap(rows, regularisation, slope) if gap is None else gap
     exact = terms * slope * kappa / (2.0 * regularisation * rows)

@@ -49,7 +49,7 @@ each of which reaches 2^55 with a chance below exp(-2^18); a sum that wrapped ar
 post-processing.  No float takes part in a draw.
 
 Source.  Xiao et al. 2023 (ResidualPlanner, continuous noise); Canonne, Kamath & Steinke 2020, Theorem
-14; METHODS s.  Parts (1) to (3) are ours.
+14.  Parts (1) to (3) are ours.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ inequality; noise is independent, so ratios multiply and exponents add up to at 
 
 Ranges.  As for equal noise.
 
-Source.  Dwork, McSherry, Nissim & Smith 2006; METHODS s.
+Source.  Dwork, McSherry, Nissim & Smith 2006.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ both prices.
 Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
 Y1, then the second round.
 
-Source.  Bun & Steinke 2016, Lemma 2.3; METHODS q.
+Source.  Bun & Steinke 2016, Lemma 2.3.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so di
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
 computed.
 
-Source.  McSherry & Talwar 2007, Theorem 6; Cesar & Rogers 2021, Lemma 3.4 (zCDP); METHODS m.
+Source.  McSherry & Talwar 2007, Theorem 6; Cesar & Rogers 2021, Lemma 3.4 (zCDP).
 """
 
 from __future__ import annotations

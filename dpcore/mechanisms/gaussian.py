@@ -19,7 +19,7 @@ Ranges.  Every release checks that |x_i| < 2^61 (``largest_statistic``).  |Z_i| 
 chance below exp(-2^30); a sum that wrapped around would still be post-processing.  No float takes part
 in a draw; a variance that was found in floating point is certified before it is used.
 
-Source.  Canonne, Kamath & Steinke 2020; Balle & Wang 2018; METHODS a, q.
+Source.  Canonne, Kamath & Steinke 2020; Balle & Wang 2018.
 """
 
 from __future__ import annotations

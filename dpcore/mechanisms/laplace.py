@@ -14,7 +14,7 @@ Ranges.  Every release checks that |x_i| < 2^61 (``largest_statistic``).  |Z_i| 
 chance below exp(-2^17); a sum that wrapped around would still be post-processing of the exact one.
 The law is exact: no float takes part in a draw.
 
-Source.  Ghosh, Roughgarden & Sundararajan 2012; Dwork, McSherry, Nissim & Smith 2006; METHODS R1, p.
+Source.  Ghosh, Roughgarden & Sundararajan 2012; Dwork, McSherry, Nissim & Smith 2006.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ checks them); only releases of one record per person, n being public, make this 
 
 Proof.  Two tables that differ in one record are as hard to distinguish as with noise everywhere, unless
 the record lies in a cell with at most u records.  At most k u of the n + 1 draws lie in such cells;
-gamma is the chance that one of the two exchangeable draws does (METHODS j).
+gamma is the chance that one of the two exchangeable draws does.
 
 Ranges.  Those of discrete Laplace noise; gamma is an exact fraction.
 
-Source.  Hall, Rinaldo & Wasserman 2011; METHODS j.
+Source.  Hall, Rinaldo & Wasserman 2011.
 
 u = 1 publishes empty cells exactly, a larger u low counts as well.  gamma is a chance per record:
 about gamma n people may be in cells that are published exactly.

@@ -31,7 +31,7 @@ Ranges.  The sum stays below 2^61 and the noise below 2^62 but for a chance belo
 is of exact fractions.
 
 Source.  The finite-sample form of the smooth sensitivity of Hall, Rinaldo & Wasserman 2011, section 4,
-on order statistics in place of pairs, which would depend on the order of the table; METHODS j.
+on order statistics in place of pairs, which would depend on the order of the table.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ concentrated price.
 
 Ranges.  Those of discrete Laplace noise.
 
-Source.  Korolova et al. 2009; Bun, Nissim & Stemmer 2016, section 3; METHODS i.
+Source.  Korolova et al. 2009; Bun, Nissim & Stemmer 2016, section 3.
 """
 
 from __future__ import annotations

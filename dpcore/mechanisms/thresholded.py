@@ -20,7 +20,7 @@ in time proportional to the occupied cells and the false positives.
 Ranges.  Those of discrete Laplace noise; numbers of cells stay below 2^62, and the binomial draw is
 exact.
 
-Source.  Hall 2012, section 2.4.1; Cormode, Procopiuc, Srivastava & Tran 2012; METHODS i.
+Source.  Hall 2012, section 2.4.1; Cormode, Procopiuc, Srivastava & Tran 2012.
 """
 
 from __future__ import annotations

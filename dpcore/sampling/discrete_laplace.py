@@ -67,7 +67,7 @@ def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> 
 def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
     """Draw (size,) independent geometric numbers, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
 
-    Discrete Laplace noise that has passed a threshold exceeds it by such a draw (METHODS i).
+    Discrete Laplace noise that has passed a threshold exceeds it by such a draw.
     ``scale`` is public: a rational from 2**-45 to 2**45.
     """
     scale = _validate.positive_rational("scale", scale, LARGEST_SCALE)

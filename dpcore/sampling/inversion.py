@@ -11,7 +11,7 @@ draw starts with 64 binary digits of u, which are one word.  If the word differs
 cut, the piece of u is certain.  If it equals one (about once in 2**64 / length draws), more digits
 of u are drawn and compared with more digits of F, until the piece is certain.  The table is finite
 but the law is not: a word beyond the last stored cut is compared with further cuts, one after
-another.  So nothing is rounded, and nothing is cut off (METHODS p).
+another.  So nothing is rounded, and nothing is cut off.
 
 A search takes most of a draw's time.  So the leading digits of a word are looked up first: for most of
 their values no cut begins with them, so all words with these digits are in the same piece.  Only the

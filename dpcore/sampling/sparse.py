@@ -2,7 +2,7 @@
 
 Of p cells (up to 2**60) only q are occupied.  Every cell gets discrete Laplace noise, and is
 published if its value exceeds a threshold tau.  The p - q empty cells need no visit, one by one
-(METHODS i; Cormode, Procopiuc, Srivastava & Tran 2012):
+(Cormode, Procopiuc, Srivastava & Tran 2012):
 
     M   how many of them pass: binomial(p - q, pi), pi = P(Z > tau)      threshold_exceedances
     which M: any M of them, with equal probability                       distinct_integers

@@ -6,13 +6,16 @@ Given are integer vectors U(c), one for each cell, and integer directions q.  Th
                                                           D = max |U(a) - U(b)|, rounded up
 
 It contains all differences of two of the vectors, and shrinks as directions are added: with all
-directions it is the difference body conv{U(a) - U(b)} (METHODS c, S1).  In STEPS-ths, rounded up,
+directions it is the difference body conv{U(a) - U(b)}.  In STEPS-ths, rounded up,
 
     ||z|| = max(max_q STEPS |q . z| / w_q, STEPS |z| / D)
 
 is whole, symmetric and sub-additive, and at most STEPS for every difference.  No Markov chain, linear
 program or floating point is needed.  P(z) proportional to exp(-||z|| / scale) is drawn by rejection:
 Euclidean noise is kept with probability exp(-(||z|| - STEPS |z| / D) / scale).
+
+The body of Hall 2012, chapter 4, is conv{U(c)} itself.  For Fourier coefficients up to degree m two
+records are up to m + 1 apart in its norm (zeros of the Fejer kernel), and not 2 as printed.
 """
 
 from __future__ import annotations

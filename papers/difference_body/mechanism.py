@@ -13,7 +13,7 @@ difference.  If one body lies inside another, the inner one gives less noise (Aw
 
 Ranges.  As for the Euclidean norm (``k_norm``), whose noise is thinned by exact rejection.
 
-Source.  Hardt & Talwar 2010; Hall 2012, chapter 4, corrected: METHODS b, c.
+Source.  Hardt & Talwar 2010; Hall 2012, chapter 4, with another body (``body`` says why).
 """
 
 from __future__ import annotations

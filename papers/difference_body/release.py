@@ -1,4 +1,4 @@
-"""A pure-alpha density of one column by noise in the shape of all changes by one record (METHODS c).
+"""A pure-alpha density of one column by noise in the shape of all changes by one record.
 
 A record at x counts as the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if
 that is larger; the statistic is the sum over records, exactly, and its noise comes from a body close
@@ -84,7 +84,7 @@ class BodyDensity(Density):
         return least_left_out([first, *others], MOST_CHOSEN, self._typical_noise)
 
     def _typical_noise(self, basis: Basis) -> float:
-        """The approximate root mean square of the noise: a third less than for a ball (METHODS c)."""
+        """The approximate root mean square of the noise: a third less than for a ball."""
         squared = (len(basis.lambdas) + 1) * 4 * float(basis.lambdas.sum()) ** 2
         return 0.7 * math.sqrt(squared) / self.rows / float(self.share.pure_alpha)
 

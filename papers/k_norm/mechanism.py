@@ -15,7 +15,7 @@ Ranges.  Squares of coordinates from 2^29 on are added up in whole numbers of an
 follows a gamma law of mean d scale < 2^36, so a coordinate passes 2^62 with a chance below exp(-2^25).
 The draw is by rejection from Laplace noise with whole numbers alone.
 
-Source.  Hardt & Talwar 2010, section 4; Hall 2012, section 1.3.3; METHODS b.
+Source.  Hardt & Talwar 2010, section 4; Hall 2012, section 1.3.3.
 """
 
 from __future__ import annotations

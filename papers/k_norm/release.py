@@ -1,9 +1,9 @@
 """A pure-alpha density by gamma noise: the Euclidean K-norm on the whitened coefficients.
 
-It is Mahalanobis noise on the coefficients themselves (METHODS b, c), on up to 16 of them, and exact,
+It is Mahalanobis noise on the coefficients themselves, on up to 16 of them, and exact,
 with no Markov chain.  For small bandwidths linear binning (``BinnedDensity``) is the better pure
 mechanism: its error does not grow with the number of coefficients.  The smaller body of the thesis
-(Hall 2012, chapter 4) is not offered: its noise as printed loses alpha (m + 1) / 2 (METHODS c).
+(Hall 2012, chapter 4) is not offered: its noise as printed loses alpha (m + 1) / 2.
 """
 
 from __future__ import annotations

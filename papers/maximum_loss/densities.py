@@ -7,7 +7,7 @@ points, and no longer over all outcomes (their Theorem 1):
 
 Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both cut from below at a floor so
 that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t, and ``loss_at``
-measures it again at this point on fresh draws, with a confidence bound (METHODS n).
+measures it again at this point on fresh draws, with a confidence bound.
 
 The bound is asymptotic and for pure alpha; the bound of ``dpcore.audit.bounds`` always holds.  Kinks of
 a density bias its kernel estimate by the order of the bandwidth, so points where the losses by

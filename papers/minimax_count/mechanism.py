@@ -13,7 +13,8 @@ itself.  The concentrated price is that of any (alpha, beta)-DP mechanism (Kairo
 
 Ranges.  Entries are integer parts of TOTAL < 2^62; a draw is one uniform integer.
 
-Source.  Hall 2012, section 2.3, corrected: METHODS l; Ghosh, Roughgarden & Sundararajan 2012.
+Source.  Hall 2012, section 2.3, whose program covers beta = 0 only; Ghosh, Roughgarden & Sundararajan
+2012.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The linear programs and the fast form, against each other and the reference values of METHODS l."""
+"""The linear programs and the fast form, against each other and reference values."""
 
 import numpy as np
 import pytest

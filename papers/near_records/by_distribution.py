@@ -8,14 +8,14 @@ z is drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_
 Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
 this mechanism; ``within`` refuses work of more than minutes.
 
-Proof.  Replacing a record moves F_x by at most 1/n (METHODS k), so n sup |F_x - F_z| and its floor by at
+Proof.  Replacing a record moves F_x by at most 1/n, so n sup |F_x - F_z| and its floor by at
 most one; the exponential mechanism then costs twice this over the scale, and its concentrated price is
 that of one choice (``exponential``).
 
 Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
 number against enclosures (``sampling.paths``).
 
-Source.  Wasserman & Zhou 2010, section 5; METHODS k.
+Source.  Wasserman & Zhou 2010, section 5.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ c0^2 m/n.)
 Ranges.  Features are below 2^17, so sums of up to 2^44 records fit; sequences are kept or dropped by
 exact arithmetic wherever floating point could be wrong (``sampling.near_means``).
 
-Source.  Wasserman & Zhou 2010, section 6; METHODS k.
+Source.  Wasserman & Zhou 2010, section 6.
 """
 
 from __future__ import annotations

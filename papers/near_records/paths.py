@@ -1,4 +1,4 @@
-"""Sequences near a distribution in Kolmogorov-Smirnov distance, drawn exactly (METHODS k).
+"""Sequences near a distribution in Kolmogorov-Smirnov distance, drawn exactly.
 
 Every ordered sequence z of ``draws`` out of m cells is drawn with a probability proportional to
 

@@ -1,4 +1,4 @@
-"""Synthetic records of one column that are near the exact ones: the draw is the release (METHODS k).
+"""Synthetic records of one column that are near the exact ones: the draw is the release.
 
     NearRecords    by the distance of their distribution functions (Kolmogorov and Smirnov)
     NearSeries     by the integrated squared distance of their cosine series of a few terms

@@ -1,4 +1,4 @@
-"""Sequences whose mean features are near given ones, drawn exactly (METHODS k).
+"""Sequences whose mean features are near given ones, drawn exactly.
 
 Each cell c has a public vector U(c) of whole numbers.  Every ordered sequence z of ``draws`` = k cells
 is drawn with a probability proportional to

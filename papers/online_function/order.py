@@ -14,7 +14,7 @@ For u = (x - a)/h and v = (b - x)/h the prediction between neighbours a < x < b 
 
     [sinh(v) value(a) + sinh(u) value(b)] / sinh(u + v),   scale^2 = 2 sinh(u) sinh(v) / sinh(u + v)
 
-(METHODS f), written with expm1 so that neither near nor far neighbours lose digits.
+It is written with expm1 so that neither near nor far neighbours lose digits.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ get noise, and the counts differ by 1.
 
 Ranges.  As for discrete Laplace noise; gamma is an exact fraction.
 
-Source.  Hall 2012, section 5.2.2, equation 5.1, in the sharper form for both directions: METHODS j.
+Source.  Hall 2012, section 5.2.2, equation 5.1, in the sharper form for both directions.
 
 >>> RandomProportion.within(Budget.of("1", 0, "0.1"), Fraction(1), 6366).exact_below
 336

@@ -21,8 +21,7 @@ fall in a cell that the record alone occupied.
 Ranges.  (n + k) weight + cells prior < 2^62 (``within`` checks it), so every ball has a 64-bit number;
 draws are uniform whole numbers.
 
-Source.  Wasserman & Zhou 2010, section 4; Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber 2008;
-METHODS k.
+Source.  Wasserman & Zhou 2010, section 4; Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber 2008.
 """
 
 from __future__ import annotations

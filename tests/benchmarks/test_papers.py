@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from benchmarks.papers import bins, rates
-from benchmarks.papers.constructions import CONSTRUCTIONS, NOT_BUILT, constructions_section
+from benchmarks.papers.constructions import CONSTRUCTIONS, NOT_BUILT, errors_section
 from benchmarks.papers.experiment import experiments, run
-from benchmarks.papers.page import section
+from benchmarks.papers.page import figure, section
 from tests.conftest import those_slow
 from tests.plans import MECHANISMS
 
@@ -29,7 +29,7 @@ def test_an_experiment_prints_figures_and_draws_its_plot(name, tmp_path):
     assert (tmp_path / f"papers-{name}.svg").read_text().rstrip().endswith("</svg>")
     written = section(experiment, lines, "images")
     for quantity, paper, here in experiment.beside(lines):
-        assert f"| {quantity} | {paper} | {here} |" in written
+        assert figure(quantity, paper, here) in written
         assert "nan" not in here
 
 
@@ -51,7 +51,7 @@ def test_the_page_holds_every_construction_and_what_runs_it_exists():
         assert not each.home or (ROOT / each.home).is_file(), each.name
         assert not each.home or each.runs, each.name
         assert not each.runs or each.runs in offered or (ROOT / each.runs).is_file(), each.name
-    assert constructions_section() in (ROOT / "docs/pages/explanation/papers.md").read_text()
+    assert errors_section() in (ROOT / "docs/pages/explanation/papers.md").read_text()
 
 
 def test_a_section_without_its_data_says_so():

@@ -16,7 +16,6 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 FRONT = [README, CONTRIBUTING, ROOT / "CHANGELOG.md"]
 TEXTS = [
     *FRONT,
-    ROOT / "docs" / "METHODS.md",
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
     *sorted((ROOT / "docs" / "pages").rglob("*.md")),
     *sorted((ROOT / "papers").rglob("*.md")),

@@ -3,7 +3,7 @@
 Replacing a record changes a count by at most one, and so does adding or removing a record.
 
     Count   discrete Laplace noise, and the best answer to it for a public prior and loss: among all
-            alpha-DP mechanisms it has the least expected loss (METHODS l)
+            alpha-DP mechanisms it has the least expected loss
 """
 
 from __future__ import annotations

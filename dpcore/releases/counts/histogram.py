@@ -1,9 +1,9 @@
 """Histogram over any set of columns.
 
 Each record is in one cell, so replacing it lowers one count and raises another by one: the L1
-sensitivity is 2 (METHODS d), and 1 for a record that is added or removed.  A dense histogram adds
+sensitivity is 2, and 1 for a record that is added or removed.  A dense histogram adds
 discrete Laplace noise to every cell; a thresholded one keeps only noisy counts above a public
-threshold, and its cost does not grow with the number of empty cells (METHODS i).  If the share has a
+threshold, and its cost does not grow with the number of empty cells.  If the share has a
 beta, a thresholded histogram adds noise to occupied cells only, and its threshold does not grow with
 the number of cells either.
 """

@@ -1,4 +1,4 @@
-"""Histogram under random differential privacy: low counts are published exactly (METHODS j).
+"""Histogram under random differential privacy: low counts are published exactly.
 
 A sparse table is nearly exact at a small alpha, but the promise is weaker than that of differential
 privacy: it holds for a record and its replacement drawn at random from the population, up to a

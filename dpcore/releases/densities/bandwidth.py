@@ -1,4 +1,4 @@
-"""Bandwidths for a kernel density, from private interquartile ranges (METHODS m).
+"""Bandwidths for a kernel density, from private interquartile ranges.
 
 Silverman's rule for d columns is h = (4/(d + 2))^(1/(d + 4)) n^(-1/(d + 4)) IQR/1.34, which begins with
 1.06 for one column and with 1 for two (Silverman 1986, section 4.3.2); n is public.  The rule is

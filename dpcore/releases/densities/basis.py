@@ -95,8 +95,7 @@ class Basis(ABC):
         """The largest k(x, x) and the smallest k(x, y) of the kernel in one dimension.
 
         They are 1 + 2 times the sum of lambda_j over the frequencies, and of (-1)^j lambda_j: at one
-        bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive
-        (METHODS g).
+        bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive.
         """
         # Further terms are below exp(-40).
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1

@@ -1,4 +1,4 @@
-"""A pure-alpha density by binning (METHODS c).
+"""A pure-alpha density by binning.
 
 Records are divided smoothly among cells (``splines``), the cells get discrete Laplace noise, and the
 coefficients are corrected for the division; all arithmetic is in exact integers.  More records or alpha

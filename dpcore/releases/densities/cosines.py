@@ -1,7 +1,7 @@
 """The cosine basis of a density on a box.
 
 A bounded column is scaled to [0, 1] and reflected at both ends, so that smoothing loses no mass
-there (METHODS g).  The basis functions are 1 and sqrt2 cos(pi j x); in two dimensions their
+there.  The basis functions are 1 and sqrt2 cos(pi j x); in two dimensions their
 products.  A smooth density is
 
     f(x) = 1 + sum over frequencies k != 0 of  theta_k phi_k(x),

@@ -15,7 +15,7 @@ at most 2 (1 - overlap).  Positions are scaled to [0, 1].
                                           overlap (1 - s^2 / 6) exp(-s^2 / 4)
 
 with s = |a - b| / h.  The second overlap is least, -(2/3) exp(-5/2), at s = sqrt 10; the restriction
-of a function to [0, 1] has no larger norm than the function on the line (METHODS e).
+of a function to [0, 1] has no larger norm than the function on the line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A density from noisy whitened coefficients, sqrt(lambda_k) mean phi_k (METHODS g).
+"""A density from noisy whitened coefficients, sqrt(lambda_k) mean phi_k.
 
 Gaussian noise on them has the covariance of the kernel, which is optimal to within a few per cent.
 """

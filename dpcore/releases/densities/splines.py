@@ -1,4 +1,4 @@
-"""Dividing records among cells by B-splines, and its effect on a kernel density (METHODS c).
+"""Dividing records among cells by B-splines, and its effect on a kernel density.
 
 A record at x of [0, 1] gives cell g of G the share B(x G - g - 1/2), where B is the B-spline of degree
 p = 7, reflected at both ends, or wrapped around where the ends of the column meet.  The shares are not

@@ -6,7 +6,7 @@ Along one axis the basis is numbered 0, 1, 2, 3, 4, ...:
     1,  sqrt2 cos(2 pi x),  sqrt2 sin(2 pi x),  sqrt2 cos(4 pi x),  sqrt2 sin(4 pi x),  ...
 
 and number k belongs to the frequency j = ceil(k / 2), damped by lambda_j = exp(-2 pi^2 j^2 h^2): the
-mean of wrapped Gaussians of standard deviation h (METHODS g; Hall 2012 prints the exponent without
+mean of wrapped Gaussians of standard deviation h (Hall 2012 prints the exponent without
 pi^2).  In two dimensions the basis is made of products.
 """
 

@@ -4,7 +4,7 @@ A machine is trained in a public feature space of dimension D that stands for th
 (``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
 space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
 largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half of that when
-one is added or removed, plus what the solver's certified gap allows (METHODS h).  Isotropic
+one is added or removed, plus what the solver's certified gap allows.  Isotropic
 Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function
 has the same standard error everywhere.
 

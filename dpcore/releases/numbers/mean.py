@@ -2,7 +2,7 @@
 
 Values are clamped to the public bounds and rounded to the public grid; the statistic is the sum of
 their codes, and n is public.  Under differential privacy the sensitivity is the width of the bounds;
-under random differential privacy the noise follows the bulk of the data (METHODS j).
+under random differential privacy the noise follows the bulk of the data.
 """
 
 from __future__ import annotations

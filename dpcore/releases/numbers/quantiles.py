@@ -5,7 +5,7 @@ A cell c of the grid is a q-quantile of n records where
     records below c  <=  q n  <=  records below c or in it;        otherwise its score is how many
                                                                    records that misses by
 
-(METHODS m on a grid).  Some cell always scores 0.  Replacing a record moves each of the two counts
+Some cell always scores 0.  Replacing a record moves each of the two counts
 by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
 
 If n is private, the table's own number of records replaces it.  A cell misses by the larger of

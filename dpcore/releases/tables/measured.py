@@ -2,7 +2,7 @@
 
 An equal split measures each of the k tables whole.  Replacing a record changes each in at most two
 cells, by one, and two records that differ in every column do so in all tables at once: the joint L1
-sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  Adding or removing a
+sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k).  Adding or removing a
 record changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
 change; it only makes the bound conservative.)
 

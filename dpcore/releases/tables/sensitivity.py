@@ -12,7 +12,7 @@ and their squared distance is 2 (k_b(all) - k_b(A)).  Their weighted sum over bl
 a, a_i = 1 where the records agree in column i, whose largest value over {0, 1}^d is the squared L2
 sensitivity.  It is more than twice the squared length of one record: blocks of odd order have negative
 products.  For 16 yes-or-no columns and all pairs at the best precisions it is 2.16 times as much
-(``python -m benchmarks.allocation``; METHODS s).
+(``python -m benchmarks.allocation``).
 
 Up to ``MOST_LISTED`` columns all patterns are listed; beyond, a bound is proved by a convex relaxation.
 In L1 the same holds for whole tables and differences of two cells, with 1 - k_b(A) and 2 (1 - k_b(A)).

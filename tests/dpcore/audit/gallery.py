@@ -128,7 +128,7 @@ def caratheodory(degree: int, sensitivity: float) -> Audited:
     """Hall (2012), chapter 4: K-norm noise for Fourier coefficients of one record, alpha = 1.
 
     The body is the convex hull of the curve of coefficients.  The thesis takes 2 for the
-    ``sensitivity``; it is m + 1, attained by points 1 / (m + 1) apart (METHODS c).
+    ``sensitivity``; it is m + 1, attained by points 1 / (m + 1) apart.
     """
     frequencies = np.arange(1, degree + 1)
 
@@ -182,7 +182,7 @@ def analytic_gaussian(alpha: float, beta: float) -> float:
 def gaussian_process(squared: bool) -> Audited:
     """A kernel density of 5 records with a Gaussian process, at 9 points, (1, 0.01).
 
-    Hall (2012) and HRW (2013) print the covariance s K where it must be s^2 K (METHODS f); here s is
+    Hall (2012) and HRW (2013) print the covariance s K where it must be s^2 K; here s is
     2.1, so the printed noise is 1.46 times too small.
     """
     width, rows = 0.1, 5
@@ -204,7 +204,7 @@ def free_intercept() -> Audited:
     """The intercept of a support vector machine, unregularised, 51 labels of +1 against 50.
 
     All records lie at one point, so the minimiser of the hinge loss is w = 0 and b = the majority's
-    label.  The noise is that of kappa / (lambda n) with lambda = 1 (METHODS h).
+    label.  The noise is that of kappa / (lambda n) with lambda = 1.
     """
     rows, scale = 101, analytic_gaussian(1.0, 0.01) / 101
 

@@ -99,7 +99,7 @@ def test_without_noise_the_estimate_is_the_reflected_kernel_density(
 
 @pytest.mark.parametrize("bandwidth", [0.005, 0.05, 0.1, 0.3, 1.0])
 def test_the_spectral_sensitivity_is_eight_times_the_odd_dampings(bandwidth: float):
-    """METHODS g, reflected: Delta^2 = (8 / n^2) sum over odd j of lambda_j."""
+    """Reflected: Delta^2 = (8 / n^2) sum over odd j of lambda_j."""
     release = density(SpectralDensity, (500,), (bandwidth,))
     odd = sum(damping(j, bandwidth) for j in range(1, 4001, 2))
     exact = math.sqrt(8 * odd) / ROWS

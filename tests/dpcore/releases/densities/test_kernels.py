@@ -50,8 +50,8 @@ def test_bumps_times_height_are_densities_and_overlaps_are_least_where_stated(ki
     assert min(overlaps) == pytest.approx(kernel.least, abs=1e-7)
 
 
-def test_sensitivities_are_those_of_the_method_sheet():
-    """METHODS e: .66806/(n h), .30728/(n h^2), .14134/(n h^3); sqrt2 / (n (2 pi h^2)^(d/2))."""
+def test_sensitivities_have_their_reference_values():
+    """.66806/(n h), .30728/(n h^2), .14134/(n h^3); sqrt2 / (n (2 pi h^2)^(d/2))."""
     h = 0.05
     for dimensions, constant in [(1, 0.66806), (2, 0.30728), (3, 0.14134)]:
         kernels = (ExponentialKernel(h),) * dimensions

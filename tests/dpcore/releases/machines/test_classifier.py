@@ -45,7 +45,7 @@ def moved(release: Classifier, one: np.ndarray, other: np.ndarray) -> float:
 
 
 def test_a_label_that_flips_where_all_margins_are_active_moves_the_machine_by_the_bound():
-    """METHODS h: kappa / (lambda n) is sharp; the claim is at most 1.1 per cent above it."""
+    """kappa / (lambda n) is sharp; the claim is at most 1.1 per cent above it."""
     release = classifier(rows=40, regularisation=0.5)
     table = records(40)
     flipped = table.copy()

@@ -54,7 +54,7 @@ def test_the_statistic_is_the_tables_one_after_the_other(sets: tuple):
 
 @pytest.mark.parametrize(("columns", "ways"), [(4, 1), (4, 2), (5, 3), (3, 3), (6, 2)])
 def test_all_margins_of_one_order_move_by_twice_their_number(columns: int, ways: int):
-    """METHODS d: L1 = 2 C(k, w), and L2 = sqrt(2 C(k, w)), by two records that share nothing."""
+    """L1 = 2 C(k, w), and L2 = sqrt(2 C(k, w)), by two records that share nothing."""
     domain = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(columns)))
     sets = tuple(combinations(range(columns), ways))
     number = math.comb(columns, ways)
