@@ -56,7 +56,8 @@ FEWER_TERMS = "fewer terms"
 class Verdict:
     """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to reduce the error;
     ``enough``: the least alpha or rho with which the grade is ``aim``, or None if no amount is enough;
-    ``aim``: good, or rough if no amount makes it good."""
+    ``aim``: good, or rough if no amount makes it good; ``split``: the shares of grades, if they
+    differ."""
 
     name: str
     says: str
@@ -64,6 +65,7 @@ class Verdict:
     finer: str
     enough: Fraction | None = None
     aim: str = GOOD_WORD
+    split: str = ""
 
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
@@ -71,10 +73,11 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
     for name, built in plan.of_period.items():
         if name in plan.inside_bins and isinstance(built, Margins):
             continue  # its cells are for records; nobody reads one of them
+        split = ""
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))
-            says, words, error = _verdict_on_tables(distances), _of_tables(distances), None
-            hidden = []
+            says, error, split = _verdict_on_tables(distances), None, _split(distances)
+            words, hidden = _of_tables(distances, split), list[str]()
         else:
             error = None if name in plan.finding else relative_error(built, _shares(plan, built))
             if error is None:
@@ -93,7 +96,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
                     least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)),
                     ROUGH_WORD,
                 )
-        yield Verdict(name, says, words, built.finer, enough, aim)
+        yield Verdict(name, says, words, built.finer, enough, aim, split)
     for each in plan.analyses:
         with suppress(InputError):
             ratio = _expected_ratio(plan, each)
@@ -154,14 +157,17 @@ def _verdict_on_tables(distances: Sequence[tuple[float, float]]) -> str:
     return {ACCURATE: GOOD_WORD, ROUGH: ROUGH_WORD, NOISE: NOT_USABLE}[middle]
 
 
-def _of_tables(distances: Sequence[tuple[float, float]]) -> str:
-    """The grades of tables in words, with their shares if grades differ."""
-    percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
+def _split(distances: Sequence[tuple[float, float]]) -> str:
+    """The shares of the grades of tables, empty if all are alike."""
     grades = [grade(True, *each) for each in distances]
-    parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
-    differ = (
-        f"; the bundle will grade its tables about {', '.join(parts)}" if len(parts) > 1 else ""
-    )
+    parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in reversed(GRADES) if g in grades]
+    return ", ".join(parts) if len(parts) > 1 else ""
+
+
+def _of_tables(distances: Sequence[tuple[float, float]], split: str) -> str:
+    """The error of tables in words, and the shares of their grades."""
+    percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
+    differ = f"; the bundle will grade its tables about {split}" * bool(split)
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
 
 
@@ -205,6 +211,7 @@ def _from(found: Verdict, coordinate: str) -> str:
 
 
 def _brief(found: Verdict, coordinate: str) -> str:
-    if found.enough is None:
-        return found.name
-    return f"{found.name} ({_from(found, coordinate)})"
+    more = [f"tables {found.split}"] if found.split else []
+    if found.enough is not None:
+        more.append(_from(found, coordinate))
+    return f"{found.name} ({'; '.join(more)})" if more else found.name

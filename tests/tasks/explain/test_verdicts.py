@@ -99,6 +99,22 @@ def test_an_explanation_opens_with_few_lines(plan_path):
     assert [each["name"] for each in facts] == [each.name for each in verdicts(plan)]
 
 
+@pytest.mark.slow
+def test_many_releases_are_listed_by_verdict_with_the_grades_of_their_tables():
+    columns = {
+        name: {"type": "categorical", "categories": [*"abcdefghijkl"[:size]]}
+        for name, size in (("p", 12), ("q", 12), ("r", 2), ("s", 2))
+    }
+    records = {"name": "all", "kind": "microdata-margins", "mechanism": "discrete-laplace"}
+    records["columns"] = [*columns]
+    tables = [{"name": f"t{i}", "kind": "histogram", "columns": ["r"]} for i in range(MOST_LINES)]
+    lines = verdict_text(load_plan(shortest(columns, [records, *tables], alpha="4", rows=2000)))
+    (line,) = (line for line in lines if "all" in line)
+    shares = re.search(r"\ball \(tables (\d+)% accurate, (\d+)% (?:rough|noise)[,;)]", line)
+    assert shares
+    assert all(0 < int(each) < 100 for each in shares.groups())
+
+
 @pytest.mark.parametrize("error", [0.01, GOOD, 0.2, ROUGH, 3.0])
 def test_a_table_is_good_where_noise_moves_few_records(error):
     says = "good" if error <= 0.05 else "rough" if error <= 0.25 else "not usable"
