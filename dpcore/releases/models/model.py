@@ -84,8 +84,8 @@ FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
 
 HIDDEN = (
-    "too much noise for this term: perhaps few records are informative about it, or its column fills"
-    " little of its bounds"
+    "not known: perhaps few records are informative about this term, its column fills little of its"
+    " bounds, or terms almost determine the response"
 )
 
 STATED = (
@@ -259,7 +259,7 @@ class MeasuredModel(Release):
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
         # Either of both measurements is enough to know the scale of a term.
         unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
-        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt)
+        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / point.flat[0]
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
         if self.family != "gaussian":
@@ -285,7 +285,7 @@ class MeasuredModel(Release):
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
-        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale
+        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | point.astray[0]
         if self.family != "gaussian":
             # A term did not come to a solution if even the shortest step that moves it this far is
             # beyond all steps before it.

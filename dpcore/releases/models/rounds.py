@@ -80,7 +80,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
 from dpcore.domain.adjacency import Adjacency
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.terms import ModelTerms
@@ -170,6 +170,8 @@ class ScorePoint:
     which a shrunken step makes a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight
     of the last step relative to the middle round; all in the basis of ``white``.  ``unsure``: (t, p) the
     fraction of the information on each of the formula's coefficients that may be noise in the moments.
+    ``flat``: (t, p) the curvature of each term at the end over that of ``inverse``; ``astray``: (t, p)
+    whether the steps have not come near a coefficient.
     """
 
     number: int
@@ -192,6 +194,8 @@ class ScorePoint:
     heard: Floats
     trusted: Floats
     unsure: Floats
+    flat: Floats
+    astray: Booleans
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
+from dpcore.releases.models.convergence import growing, subsets_solved
 from dpcore.releases.models.rounds import BINS, ScorePoint
 from dpcore.releases.models.tails import CutScores, uneven
 
@@ -44,10 +46,17 @@ class ModelScores(CutScores):
         none, square = np.zeros((times, p)), np.zeros((times, p, p))
         middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
         rows = one * self.rows
-        named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
+        named: dict[str, Any] = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
         named |= {"middle": none, "local": square + np.eye(p)}
-        later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
+        later: dict[str, Any] = {
+            "inverse": square,
+            "blur": one,
+            "meat": square,
+            "tail": 0 * one,
+            "moved": none,
+        }
         later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
+        later |= {"flat": none + 1, "astray": none > 0}
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
@@ -268,8 +277,16 @@ class ModelScores(CutScores):
         # What the middle round said of the way from here.
         left = point.aimed / flatter - point.moved / np.sqrt(flatter)
         trusted = point.trusted[:, None]
-        point = replace(point, inverse=inverse)
-        return self._moved_by(point, trusted * moved + (1 - trusted) * left)
+        scores, noise = parts["scores"]
+        step = trusted * moved + (1 - trusted) * left
+        flat, astray = np.ones_like(scores), point.astray
+        if self.family != "gaussian":
+            flat, astray = subsets_solved(self.terms, self.family, point, scores, noise)
+            flat = np.minimum(flat / flatter, 1.0)
+        if self.family == "binomial":
+            astray = astray | growing(self.terms, point, inverse, step, noise)[:, None]
+        point = replace(point, inverse=inverse, flat=flat, astray=astray)
+        return self._moved_by(point, step)
 
     def _flatter(self, point: ScorePoint) -> Floats:
         """The approximate factor (t,) by which the curvature changed over the step before the last; it

@@ -167,6 +167,29 @@ class ModelTerms:
         return found
 
     @cached_property
+    def subsets(self) -> tuple[Floats, Booleans]:
+        """Sums of terms (m, p) that are 1 in a subset of the records and 0 in others: the constant, each
+        indicator and, beside exclusive ones, their base; and the coefficients (m, p) that no model has
+        if the response never varies in the subset."""
+        found, needed, own = list[Floats](), list[Booleans](), np.eye(self.size)
+        if self.constant is not None:
+            found.append(own[self.constant])
+            needed.append(np.ones(self.size, dtype=bool))
+        for group in self.groups:
+            places = list(group.places)
+            if not self.indicators[places].all():
+                continue
+            found += [*own[places]]
+            needed += [*own[places].astype(bool)]
+            exclusive = bool(np.all(group.values.sum(axis=1) <= 1))
+            if exclusive and len(group.attributes) == 1 and self.constant is not None:
+                base = own[self.constant] - own[places].sum(axis=0)
+                found.append(base)
+                needed.append(base != 0)
+        empty = np.zeros((0, self.size))
+        return np.array(found or empty), np.array(needed or empty, dtype=bool)
+
+    @cached_property
     def numeric(self) -> Booleans:
         """Whether each term (p,) has more than ``FEW_VALUES`` values.  Those of the records may then lie
         in a small part of its bounds."""

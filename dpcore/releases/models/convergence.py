@@ -1,0 +1,102 @@
+"""Whether the Newton steps of a curved model have come near its solution, seen from the last scores.
+
+The solution may lie at infinity, towards which steps go on and on: in a subset of the records all
+responses are alike, or the terms determine all responses.  Each step is of about the same length, so
+that its error to first order says nothing of the way that is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats
+from dpcore.releases.models.rounds import ScorePoint
+from dpcore.releases.models.scores import FARTHEST
+from dpcore.releases.models.terms import ModelTerms
+
+FEWER = 0.5
+"""Steps have not come near the coefficient of a subset of the records that has fewer responses of one
+kind than this fraction of those that the model expects."""
+
+SURELY = 2.5
+"""How many standard errors of noise around this number are considered."""
+
+KNOWN = 9.0
+"""A smaller curvature of a subset, in standard deviations of its noise, says too little."""
+
+LONG, SIGNIFICANT = 0.25, 3.0
+"""A last step that changes predictors by this root mean square and is this many standard errors long has
+not come near a solution."""
+
+
+def subsets_solved(
+    terms: ModelTerms, family: str, point: ScorePoint, scores: Floats, noise: Floats
+) -> tuple[Floats, Booleans]:
+    """The factor (t, p) by which the curvature of each indicator changed over the step before the last,
+    1 for other terms, and the coefficients (t, p) that steps have not come near.
+
+    ``scores``: (t, p) the last noisy sums, each with noise ``noise`` (t,).  In a subset, they show how
+    many responses of the rarer kind there are relative to the number that the model expects: 1 at the
+    solution.
+    """
+    sums, needed = terms.subsets
+    # From whitened coordinates to sums over the records of each subset (t, m, p).
+    into = np.swapaxes(np.linalg.inv(terms.basis[0] @ point.white) @ sums.T, 1, 2)
+    curved = into @ np.linalg.inv(point.inverse)
+    own = np.maximum(np.sum(curved * into, axis=2), 1e-300)
+    unit = np.sqrt(point.spread) / point.slope
+
+    def mean(steps: Floats) -> Floats:
+        """The mean (t, m) of a linear predictor in each subset."""
+        return np.asarray(np.einsum("tmp,tp->tm", curved, steps) / own)
+
+    share = np.zeros_like(own)
+    if family == "binomial":
+        predictor = mean(_whitened(point, point.theta))
+        share = 1 / (1 + np.exp(-np.clip(predictor, -FARTHEST, FARTHEST)))
+    moved = unit[:, None] * mean(point.moved)
+    changed = np.exp(np.clip(moved * (1 - 2 * share), -FARTHEST, FARTHEST))
+    expected = own * changed * point.slope[:, None] / np.maximum(share, 1 - share)
+    of_score = np.sqrt(point.spread)[:, None] / expected
+    beyond = np.einsum("tmp,tp->tm", into, scores) * of_score
+    found = 1 + np.where(share > 0.5, -beyond, beyond)
+    length = np.linalg.norm(into, axis=2)
+    error = SURELY * noise[:, None] * length * of_score
+    # Noise in the difference of a constant and its indicators is too large to say "perhaps none".
+    alone = needed.sum(axis=1) == 1
+    fewer = (found < FEWER) & ((found + error < FEWER) | (found < error) & alone)
+    known = own > KNOWN * point.blur[:, None] * length**2
+    flat = np.ones_like(scores)
+    for k in np.flatnonzero(terms.indicators):
+        at = np.flatnonzero((sums == np.eye(terms.size)[k]).all(axis=1))[0]
+        flat[:, k] = changed[:, at]
+    return flat, np.asarray((fewer & known) @ needed)
+
+
+def growing(
+    terms: ModelTerms, point: ScorePoint, inverse: Floats, step: Floats, noise: Floats
+) -> Booleans:
+    """Whether (t,) the last step makes all slopes larger, by more than noise and sampling do, and far
+    enough to change most means.
+
+    ``inverse``: (t, p, p) of the curvature; ``step``: (t, p); ``noise``: (t,) in a score.
+    """
+    if terms.constant is None or terms.size == 1:
+        return np.zeros(len(step), dtype=bool)
+    curved = np.linalg.inv(inverse)
+    theta = _whitened(point, point.theta)
+    own = _whitened(point, np.tile(np.eye(terms.size)[terms.constant], (len(theta), 1)))
+    level = np.einsum("tp,tpq,tq->t", own, curved, theta) / np.einsum(
+        "tp,tpq,tq->t", own, curved, own
+    )
+    slopes = theta - level[:, None] * own
+    variance = np.einsum("tp,tpq,tq->t", slopes, point.meat, slopes)
+    variance += noise**2 * np.sum(slopes**2, axis=1)
+    along = np.einsum("tp,tpq,tq->t", slopes, curved, step)
+    far = np.sqrt(point.spread) / point.slope * np.linalg.norm(step, axis=1) >= LONG
+    return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)))
+
+
+def _whitened(point: ScorePoint, theta: Floats) -> Floats:
+    """Coefficients (t, p) in the whitened basis."""
+    return np.asarray(np.linalg.solve(point.white, theta[:, :, None])[:, :, 0])
