@@ -62,9 +62,9 @@ def subsets_solved(
     found = 1 + np.where(share > 0.5, -beyond, beyond)
     length = np.linalg.norm(into, axis=2)
     error = SURELY * noise[:, None] * length * of_score
-    # Noise in the difference of a constant and its indicators is too large to say "perhaps none".
-    alone = needed.sum(axis=1) == 1
-    fewer = (found < FEWER) & ((found + error < FEWER) | (found < error) & alone)
+    # Surely fewer; or perhaps none, which the noisy difference of a constant and indicators often shows.
+    none = (found < error) & ((error < 1) | (needed.sum(axis=1) == 1))
+    fewer = (found < FEWER) & ((found + error < FEWER) | none)
     known = own > KNOWN * point.blur[:, None] * length**2
     flat = np.ones_like(scores)
     for k in np.flatnonzero(terms.indicators):
