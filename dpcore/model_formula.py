@@ -30,6 +30,10 @@ TOKEN = re.compile(
 )
 
 
+INSTEAD = "a square is {x * x}, and categories are C(x)"
+"""What to write instead of what other tools allow."""
+
+
 class Token(NamedTuple):
     """A word of a formula; ``kind``: name, number, text, compared, product or sign; ``called``: whether
     a bracket follows it."""
@@ -53,7 +57,9 @@ class ModelFormula(NamedTuple):
         while place < len(text):
             found = TOKEN.match(text, place)
             if found is None:
-                raise ValueError(f"{text[place : place + 10]!r} is not allowed in a plan's formula")
+                raise ValueError(
+                    f"{text[place : place + 10]!r} is not allowed in a plan's formula; {INSTEAD}"
+                )
             kind, place = str(found.lastgroup), found.end()
             if kind != "blank":
                 called = text[place:].lstrip().startswith("(")

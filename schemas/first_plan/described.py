@@ -23,6 +23,9 @@ from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable
 from schemas.survey.dates import RANGES, Part
 
+ROWS = 10_000
+"""The number of records for which a first plan is made, as the real one may be private."""
+
 
 class ColumnType(StrEnum):
     """The kind of a column, as its type in the table shows it."""

@@ -30,7 +30,7 @@ from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
-from schemas.first_plan.described import ColumnType, Described, with_names
+from schemas.first_plan.described import ROWS, ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import (
     FOR_MODELS,
@@ -41,7 +41,7 @@ from schemas.first_plan.sections import (
     PlannedRelease,
 )
 from schemas.first_plan.wishes import Said, Wish
-from schemas.first_plan.written import ROWS, Written
+from schemas.first_plan.written import Written
 from schemas.plan import Plan
 from schemas.survey.supposed import supposed_shares
 

@@ -14,7 +14,7 @@ import jinja2
 import yaml
 
 from dpcore.errors import InputError, PlanError
-from schemas.first_plan.described import ColumnType, Described, flow
+from schemas.first_plan.described import ROWS, ColumnType, Described, flow
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import ALONE, ColumnUse, PlannedRelease, distinct, named, titled
 from schemas.first_plan.wishes import Wish
@@ -23,8 +23,6 @@ from schemas.releases.base import GAUSSIAN
 from schemas.survey.blanks import BLANK
 from schemas.survey.found import OPEN
 from schemas.survey.unit import MOST_STEPS
-
-ROWS = 10_000
 
 NOMINAL: Mapping[str, Any] = {
     "rows": ROWS,

@@ -21,7 +21,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.model_formula import TOKEN, ModelFormula, backticks_wanted
+from dpcore.model_formula import INSTEAD, TOKEN, ModelFormula, backticks_wanted
 from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
 from dpcore.suggestion import suggestion
 
@@ -98,7 +98,7 @@ def checked_columns(text: str, columns: Collection[str]) -> list[str]:
                 raise ValueError(f"formula: {backticks_wanted(text, columns) or reason}")
             if called:
                 raise ValueError(
-                    f"formula: {word!r} is not one of the functions {', '.join(FUNCTIONS)}"
+                    f"formula: {word!r} is not one of the functions {', '.join(FUNCTIONS)}; {INSTEAD}"
                 )
             found[word] = None
         if kind == "text" and before != "compared":
@@ -425,6 +425,6 @@ class _Cells:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
                 f"{self.formula}: has no finite value somewhere inside the bounds of {columns};"
-                " change the bounds (log needs a lower bound above 0), or write log(x + 1)"
+                " change the bounds: log(x) needs a lower bound above 0, and log(x + 1) one above -1"
             )
         return TermGroup(attributes, tuple(places), values)

@@ -85,8 +85,9 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             hidden = hidden_terms(built, _shares(plan, built))
             says, words = verdict(error), in_words(built, error, hidden)
         enough, aim = None, GOOD_WORD
-        # Unless noise hides a term, the error of a measured model follows from this one: no search.
-        scales = isinstance(built, MeasuredModel) and not hidden
+        # Unless noise hides a term, the error of a measured model follows from this one, without search;
+        # of groups, noise may hide the sizes.
+        scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
         if says != GOOD_WORD and scales and error and math.isfinite(error):
             enough = _at_least(_scaled(plan, error / GOOD))
         elif says != GOOD_WORD:
