@@ -190,16 +190,21 @@ def follow_trends(
                 unit *= table.sum() / np.sum(unit * trend)
                 goal = float(np.sum(trend * table)) / float(table.sum())
                 followed.append(_Followed(place, trend, goal, unit))
-    for _ in range(REFITTED):
+    best, nearest = (moved, codes), np.inf
+    for number in range(REFITTED + 1):
         held = margins_of(codes, sizes, [targets[each.place].attributes for each in followed])
         lacking = [
             each.goal - float(np.sum(each.trend * counts)) / len(codes)
             for each, counts in zip(followed, held, strict=True)
         ]
-        if max(map(abs, lacking), default=0.0) <= CLOSE:
+        # Tables that contradict each other much can lead away from all correlations together.
+        if (far := float(np.sum(np.square(lacking)))) >= nearest:
+            break
+        best, nearest = ([*moved], codes), far
+        if number == REFITTED or max(map(abs, lacking), default=0.0) <= CLOSE:
             break
         for each, part in zip(followed, lacking, strict=True):
             before = moved[each.place]
             moved[each.place] = before._replace(table=before.table + OVER * part * each.unit)
         codes = refit(moved, codes)
-    return moved, codes
+    return best

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.trends import Summed, keep_trends
+from dpcore.post.records.trends import Summed, follow_trends, keep_trends
 from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.margins import Margin, margins_of
 
@@ -90,6 +90,16 @@ def test_columns_that_no_record_has_both_of_have_no_correlation():
     table, noisy = model.copy(), np.where(model > 0, model + 3.0, 0.0)
     keep_trends([table], [model], [Margin((0, 1), noisy, 10.0)], {0: 2, 1: 2})
     np.testing.assert_array_equal(table, model)
+
+
+def test_records_that_a_refit_leads_away_from_their_correlations_are_kept():
+    generator = np.random.default_rng(15)
+    codes = np.repeat(np.arange(5), 40)[:, None].repeat(2, axis=1)
+    codes[::4, 1] = generator.integers(0, 5, 50)
+    target = Margin((0, 1), np.diag(np.full(5, 40.0)), 4.0)
+    unrelated = np.stack([codes[:, 0], generator.permutation(codes[:, 1])], axis=1)
+    _, found = follow_trends((5, 5), [target], {0: 5, 1: 5}, codes, lambda *_: unrelated)
+    assert found is codes
 
 
 @pytest.mark.slow
