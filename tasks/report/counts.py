@@ -28,6 +28,9 @@ LARGEST_SIDE = 100
 """The most cells on a side of a legible heat map."""
 
 LARGEST_CELLS = 15
+LONG, SURE = 30, 4.0
+"""In a chart of more bars, cells at both ends are left out if their counts are fewer standard errors."""
+
 BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
 """Facts of a release that a reader needs to understand its numbers."""
@@ -121,8 +124,22 @@ def one_way(counts: Counts, path: str) -> Figure:
     says = f"Each bar is one {counts.number}, each line its 90% interval, {counts.plus_minus}"
     if np.any(counts.value < counts.lower):
         says += f"; the interval is for the exact {counts.unit.number}, which is never negative"
-    numbers = count_table(counts, path)
-    return Figure(title, says, bars(_bars(counts), title, says, counts.unit.things), numbers)
+    numbers, drawn = count_table(counts, path), _bars(counts)
+    shown = _between_empty_ends(counts)
+    if left := len(drawn) - len(shown):
+        says += f"; {left:,} cells below and above these may be empty, and are in the numbers"
+    drawn = drawn[shown.start : shown.stop]
+    return Figure(title, says, bars(drawn, title, says, counts.unit.things), numbers)
+
+
+def _between_empty_ends(counts: Counts) -> range:
+    """The cells of a long chart between the first and the last that surely have records, and one more
+    at each end."""
+    (sure,) = np.nonzero(counts.value > SURE * counts.error)
+    size = len(counts.value)
+    if size <= LONG or not len(sure):
+        return range(size)
+    return range(max(int(sure[0]) - 1, 0), min(int(sure[-1]) + 2, size))
 
 
 def two_way(counts: Counts, path: str) -> Figure:
