@@ -10,7 +10,9 @@ from tasks.report.counts import LONG, one_way
 def counts(value: np.ndarray) -> Counts:
     names = [f"cell-{i}." for i in range(len(value))]
     ends = np.maximum(value - 3.3, 0), value + 3.3
-    return Counts(["wage"], [names], [names], value, *ends, np.full(len(value), 2.0), titles=["Wage"])
+    return Counts(
+        ["wage"], [names], [names], value, *ends, np.full(len(value), 2.0), titles=["Wage"]
+    )
 
 
 @pytest.mark.parametrize(("cells", "shown"), [(100, range(9, 21)), (LONG, range(LONG))])
