@@ -86,7 +86,6 @@ def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> Data
             errors = [supported([each], each)[0] for each in (sampling, noise)]
             rows.append((str(term), middle, *errors, " to ".join(ends)))
         else:
-            # Its estimate may be anything, such as -2e12; the file has it.
             rows.append((str(term), *["not known"] * 3, f"none: {found['reason'][i]}"))
     header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     return DataTable(f"Coefficients of {formula}", header, rows, path)
