@@ -7,6 +7,9 @@ of them are right at once with the caller's probability, whichever are shown.
 A weighted sum of Gaussian noises is within its normal quantile.  For a weighted sum of Laplace noises
 with variance v the moment generating function is at most 1 / (1 - v s^2 / 2), and Chernoff's bound gives
 the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is such a sum too.
+
+Where a column may be null, W counts the records that have a value: a question that not everybody was
+asked would otherwise seem to differ between groups that were asked to a different extent.
 """
 
 from __future__ import annotations
@@ -99,10 +102,9 @@ def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, Share
 
     Its interval is one of those of all ``possible_parts``.
     """
-    agreement, (axis,) = measured.agreement, measured.axes
-    counts, whole = agreement.margin(measured.attributes).table, agreement.margin(()).table
-    parts = _parts(axis, counts, tails=True)[0]
-    if not parts:
+    (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
+    whole, parts = counts @ _valued(axis), _parts(axis, counts, tails=True)[0]
+    if not parts or whole <= 0:
         return None
     part = min(parts, key=lambda each: abs(counts[each[0] : each[1]].sum() / whole - 0.5))
     share = share_of_all(measured, part, chance)
@@ -110,18 +112,17 @@ def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, Share
 
 
 def share_of_all(measured: MeasuredColumns, part: Part, chance: float) -> ShareInterval:
-    """The share of a part of one column; NaN where there is no interval.
+    """The share of a part of one column among records with a value; NaN where there is no interval.
 
     Its interval is one of those of all ``possible_parts``.
     """
-    agreement, (axis,) = measured.agreement, measured.axes
-    counts, whole = agreement.margin(measured.attributes).table, agreement.margin(()).table
-    weights = np.zeros(axis.size)
-    weights[part[0] : part[1]] = 1.0
-    covariance = agreement.combination_covariance(
-        [{measured.attributes: weights}, {(): np.ones(())}]
+    (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
+    sums = _weights(axis, part), _valued(axis)
+    covariance = measured.agreement.combination_covariance(
+        [{measured.attributes: each} for each in sums]
     )
-    return _quotient(float(counts @ weights), float(whole), covariance, chance, measured.gaussian)
+    number, divisor = (float(counts @ each) for each in sums)
+    return _quotient(number, divisor, covariance, chance, measured.gaussian)
 
 
 LEAST_GROUP = 0.02
@@ -161,8 +162,9 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
     n = n.T if given else n
     axes = measured.axes[given], measured.axes[1 - given]
     groups, cut = _parts(axes[0], n.sum(axis=1))
-    sums, shown = _parts(axes[1], n.sum(axis=0), tails=True)[0], n.sum()
-    sizes = np.array([n[low:high].sum() for low, high in groups])
+    known = n @ _valued(axes[1])
+    sums, shown = _parts(axes[1], n.sum(axis=0), tails=True)[0], known.sum()
+    sizes = np.array([known[low:high].sum() for low, high in groups])
     inside = np.array([[n[a:b, c:d].sum() for c, d in sums] for a, b in groups])
     if shown <= 0 or not sums:
         return None
@@ -195,8 +197,19 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
     if best is None:
         return None
     across = _shares_among(measured, n, given, chance, [(part, best.shown) for part in cut])
-    known = (e for e in zip(cut, across, strict=True) if math.isfinite(e[1].low + e[1].high))
-    return best._replace(across=tuple(known))
+    bounded = (e for e in zip(cut, across, strict=True) if math.isfinite(e[1].low + e[1].high))
+    return best._replace(across=tuple(bounded))
+
+
+def _weights(axis: Axis, part: Part) -> Floats:
+    """(cells,) 1 for the cells of a part, and 0 for all others."""
+    cells = np.arange(axis.size)
+    return np.asarray((part[0] <= cells) & (cells < part[1]), dtype=np.float64)
+
+
+def _valued(axis: Axis) -> Floats:
+    """(cells,) 1 for the cells of a value, and 0 for that of null."""
+    return _weights(axis, (0, axis.size - axis.nullable))
 
 
 def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part], list[Part]]:
@@ -223,23 +236,24 @@ def _shares_among(
     asked: Sequence[tuple[Part, Part]],
 ) -> list[ShareInterval]:
     """For each pair of parts: the share of some cells of one column, the second part, among records in
-    some cells of the other, the first.
+    some cells of the other, the first, with a value of both.
 
     ``n``: the table of both columns; its rows are the cells of the column that defines the group.
     """
-    place = (measured.attributes[given],)
-    sums: list[dict[Attributes, Floats]] = []
-    for group, shown in asked:
-        weights = [np.zeros(axis.size) for axis in measured.axes]
-        for each, (low, high) in ((given, group), (1 - given, shown)):
-            weights[each][low:high] = 1.0
-        sums += [{measured.attributes: np.outer(*weights)}, {place: weights[given]}]
-    covariance = measured.agreement.combination_covariance(sums)
+    of_group, of_shown = measured.axes[given], measured.axes[1 - given]
+    tables = [
+        np.outer(_weights(of_group, group), weights)
+        for group, part in asked
+        for weights in (_weights(of_shown, part), _valued(of_shown))
+    ]
+    covariance = measured.agreement.combination_covariance(
+        [{measured.attributes: each.T if given else each} for each in tables]
+    )
     shares = []
-    for i, (group, shown) in enumerate(asked):
-        inside, own = n[slice(*group)], slice(2 * i, 2 * i + 2)
-        number, divisor = float(inside[:, slice(*shown)].sum()), float(inside.sum())
-        shares.append(_quotient(number, divisor, covariance[own, own], chance, measured.gaussian))
+    for i in range(0, len(tables), 2):
+        number, divisor = (float(np.sum(n * each)) for each in tables[i : i + 2])
+        joint = covariance[i : i + 2, i : i + 2]
+        shares.append(_quotient(number, divisor, joint, chance, measured.gaussian))
     return shares
 
 

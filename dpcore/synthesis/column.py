@@ -25,6 +25,9 @@ from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.heaping import Heaping
 
+LEAST = 1e-200
+"""The least density of a value: a count divided by it, and by a small weight, is still finite."""
+
 SLACK = 1e-6
 """Multiples of a decimal step are doubles, which may lie on the wrong side of the end of a cell."""
 
@@ -120,7 +123,7 @@ class ColumnValues:
         smooth = ColumnDensity.smooth(axis, codes)
         density = np.ones(len(self.weights))
         if smooth is not None:
-            density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), 1e-300)
+            density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), LEAST)
         weights = self.weights * density
         # Shared values have counts of their own; the others divide what these leave of a bin.
         weights[self.shared] = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
 from dpcore.releases.numbers.moments import HIDDEN
-from dpcore.releases.table import Table, TableColumn, Uncertainty
+from dpcore.releases.table import Table, TableColumn, Uncertainty, reason_column, unless
 from schemas.bundle.manifest import AnalysisRecord
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
@@ -26,8 +27,6 @@ STATED = (
     "Includes sampling and privacy noise, to first order and with normal quantiles. The interval is for"
     " the population from which the survey is assumed to be drawn, and is right 19 times in 20"
 )
-
-REASON = "Why there is no standard error and no interval; null if there are both"
 
 
 @step("fit models")
@@ -85,20 +84,16 @@ def _fitted(
 
 
 def coefficients_table(name: str, found: Fit) -> Table:
-    """One row for each coefficient; null where a number is not known, with the reason."""
+    """One row for each coefficient; its numbers are null if it has no errors, with the reason."""
     rows = [coefficient.row for coefficient in found.coefficients]
+    hidden = np.array([not np.isfinite(row["standard_error"]) for row in rows], dtype=bool)
     parts = []
     for key, text in Coefficient.MEANING.items():
-        kind = np.str_ if key == "term" else np.float64
-        values = np.array([row[key] for row in rows], dtype=kind)
-        if kind is np.float64 and not np.isfinite(values).all():
-            values = np.ma.masked_invalid(values)
-        parts.append(TableColumn(key, values, text))
-    known = np.array([bool(np.isfinite(row["standard_error"])) for row in rows], dtype=bool)
+        values: Any = np.array([row[key] for row in rows], str if key == "term" else np.float64)
+        parts.append(TableColumn(key, values if key == "term" else unless(hidden, values), text))
     notes = " ".join(found.notes)
     why = next((text for text in (BLURRED, HIDDEN) if text in notes), HARDLY_ANY)
-    reasons = np.ma.masked_array(np.where(known, "", why), mask=known)
-    parts.append(TableColumn("reason", reasons, REASON))
+    parts.append(reason_column(hidden, why))
     statement = " ".join([f"{STATED}.", *found.assumes])
     stated = Uncertainty(
         "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement

@@ -81,11 +81,11 @@ def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> Data
     for i, term in enumerate(found["term"]):
         estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
         if np.isfinite(low):
+            estimate = min(max(estimate, low), high)  # noise may move a share below zero
             middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
             errors = [supported([each], each)[0] for each in (sampling, noise)]
             rows.append((str(term), middle, *errors, " to ".join(ends)))
         else:
-            # Its estimate may be anything, such as -2e12; the file has it.
             rows.append((str(term), *["not known"] * 3, f"none: {found['reason'][i]}"))
     header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     return DataTable(f"Coefficients of {formula}", header, rows, path)
@@ -105,11 +105,13 @@ def _intervals(
         for name in ("estimate", "sampling_error", "lower_95", "upper_95")
     )
     known = np.isfinite(low)
-    middle, half, at = estimate[known], SIGMAS_95 * error[known], places[known]
+    ends, at = (low[known], high[known]), places[known]
+    half = SIGMAS_95 * error[known]
+    middle, less, more = (np.clip(estimate[known] + side * half, *ends) for side in (0, -1, 1))
     marks = [
         down(0.0),
-        bars(at, middle + half, middle - half),
-        spans(at, low[known], high[known]),
+        bars(at, more, less),
+        spans(at, *ends),
         dots(middle, at, radius=3.4),
         texts(
             np.zeros((~known).sum()),

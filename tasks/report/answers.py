@@ -4,6 +4,8 @@ A sentence names groups that were chosen by their noisy means, so the intervals 
 simultaneous. ``model_answers`` does the same for models.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from itertools import permutations
@@ -50,6 +52,11 @@ class GroupMean(NamedTuple):
             return False
         lower, upper = self.column.bounds
         return min(self.high, upper) - max(self.low, lower) >= NEARLY * (upper - lower)
+
+    def within(self, lower: float, upper: float) -> GroupMean:
+        """The same mean where it must lie between two numbers."""
+        mean, low, high = np.clip((self.mean, self.low, self.high), lower, upper).tolist()
+        return self._replace(mean=mean, low=low, high=high)
 
     @property
     def text(self) -> str:

@@ -25,7 +25,7 @@ Columns = Mapping[str, Column]
 
 NULL = "null"
 
-CLAUSE = re.compile(r"[,;:(]|\.(?:\s|$)")
+CLAUSE = re.compile(r"[,;:]|\s\(|\.(?:\s|$)")
 YEARS = 1000, 2200
 """Whole numbers without a unit are years if their bounds lie in this range."""
 

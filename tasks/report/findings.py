@@ -254,14 +254,14 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 
 
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
-    """A sentence on the values of a column that divide the records most evenly."""
+    """A sentence on the values of a column that divide its records with a value most evenly."""
     found = telling_share(measured, chance)
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
     (axis,), (part, share) = measured.axes, found
     if not EDGE < share.value < 1 - EDGE or text.leaves_out(axis, part):
         return None
-    sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.people}."
+    sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.counted(axis)}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
 
@@ -294,7 +294,7 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
-    picture = bars(ends, title, says, f"percent of {text.people}")
+    picture = bars(ends, title, says, f"percent of {text.counted(shown)}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
 
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from dpcore.estimates.selected import deviations
 from dpcore.model_formula import ModelFormula
-from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import Manifest
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, plain_name
-from schemas.survey.columns import CategoricalColumn
+from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
 from tasks.report.answers import Answer, GroupMean, compared_groups
 from tasks.report.cells import Columns, called
@@ -34,6 +33,9 @@ CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)
 
 EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"]+)(?P=quote)\}""")
 """A response that is the event that a column has a category."""
+
+CONDITION = re.compile(r"""\{[\w. `]+([<>]=?|[!=]=) *('[^']*'|"[^"]*"|[\w.+-]+)\}""")
+"""A response that is 0 or 1: a column compared with a number or a category."""
 
 BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
 """A colon outside the name of a category."""
@@ -91,12 +93,13 @@ def _models(plan: Plan, manifest: Manifest, bundle: Path) -> Iterator[Model]:
 
 
 def _model(title: str, formula: str, family: str, found: Mapping[str, NDArray[Any]]) -> Model:
-    errors = (found["upper_95"] - found["lower_95"]) / (2 * SIGMAS_95)
     names = [str(name) for name in found["term"]]
     means = family == "gaussian" and all(map(_is_level, names))
     terms = [
         Term(name, float(estimate), float(error))
-        for name, estimate, error in zip(names, found["estimate"], errors, strict=True)
+        for name, estimate, error in zip(
+            names, found["estimate"], found["standard_error"], strict=True
+        )
         if (means or not _is_level(name)) and math.isfinite(error) and error > 0
     ]
     return Model(title, formula, family, names, terms, means)
@@ -110,13 +113,26 @@ def _is_level(term: str) -> bool:
 
 def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     """A sentence on the mean of all, or on the two groups whose means differ most."""
-    groups, response = [], _column(columns, ModelFormula.read(model.formula).response)
-    of = columns[response] if response else None
+    groups, response = [], ModelFormula.read(model.formula).response
+    name = _column(columns, response)
+    of = columns[name] if name else None
+    ends = _range(response, of)
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
-        groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of))
-    what = _averaged(columns, ModelFormula.read(model.formula).response)
+        told = GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of)
+        groups.append(told.within(*ends))
+    what = _averaged(columns, response)
     return compared_groups(model.title, groups, "sampling and noise leave", what)
+
+
+def _range(response: str, column: Column | None) -> tuple[float, float]:
+    """The numbers between which every mean of a response lies, as far as its text says."""
+    if CONDITION.fullmatch(response):
+        return 0.0, 1.0
+    if column is None or isinstance(column, CategoricalColumn):
+        return -math.inf, math.inf
+    lower, upper = column.bounds
+    return float(lower), float(upper)
 
 
 def _averaged(columns: Columns, response: str) -> str:

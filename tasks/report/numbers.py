@@ -185,12 +185,15 @@ def draw_estimates(source: Source) -> Drawn:
         quantity = str(table["quantity"][i]) if "quantity" in table else "period"
         if quantity != "period":
             what += f": {QUANTITIES[quantity]}"
-        numbers = [
-            float(table[name][i]) for name in ("estimate", "sampling_error", "privacy_error")
-        ]
-        ends = [figure(float(table[name][i])) for name in ("lower_95", "upper_95")]
+        estimate, *errors, low, high = (
+            float(table[name][i])
+            for name in ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
+        )
+        # Noise may move a share below zero; without an interval, an estimate is as it is.
+        numbers = min(max(estimate, low), high), *errors
         shown = [figure(each) if np.isfinite(each) else "no value" for each in numbers]
-        interval = f"none: {table['reason'][i]}" if table["reason"][i] else " to ".join(ends)
+        ends = f"{figure(low)} to {figure(high)}"
+        interval = f"none: {table['reason'][i]}" if table["reason"][i] else ends
         rows.append((what, *shown, interval))
     header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     caption = f"Estimates for the population, from {source.record.name}"

@@ -36,15 +36,20 @@ class Wording(NamedTuple):
             return "respondents"
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
+    def counted(self, axis: Axis) -> str:
+        """The people whose shares a column divides: those with a value, if it may be null."""
+        return f"{self.people} with a value" if axis.nullable else self.people
+
     def contrast(self, given: Axis, shown: Axis, found: Contrast, shares: Sequence[str]) -> str:
         """The shares of some values in two groups, without a full stop."""
         (one, other), (more, less) = found.groups, shares
-        if _aged(self._columns[given.name]) and self.people != "records":
+        aged = _aged(self._columns[given.name]) and self.people != "records"
+        if aged and not shown.nullable:
             group, rest = f"aged {self.values(given, one)}", f"of those {self.values(given, other)}"
         else:
             group, rest = f"where {self.event(given, one)}", f"where it {self._is(given, other)}"
         event = self.event(shown, found.shown)
-        return f"{event} for {more} of {self.people} {group}, and for {less} {rest}"
+        return f"{event} for {more} of {self.counted(shown)} {group}, and for {less} {rest}"
 
     def event(self, axis: Axis, part: Part) -> str:
         """Words such as: “Self-rated health” is poor."""

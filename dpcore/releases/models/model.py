@@ -143,6 +143,16 @@ class MeasuredModel(Release):
         assert self.terms is not None
         return 1 if self.terms.separate is None else self.terms.size
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The range of each coefficient: that of the response if all of them are means."""
+        assert self.terms is not None
+        of_all = self.terms.size == 1 and self.terms.constant is not None
+        if self.family != "gaussian" or not (of_all or self.parts > 1):
+            return -math.inf, math.inf
+        values = self.terms.response.values
+        return float(values.min()), float(values.max())
+
     @cached_property
     def _usual(self) -> ModelScores:
         """The rounds of one part, if noise is as usual."""
@@ -322,7 +332,11 @@ class MeasuredModel(Release):
     def _table(self, found: ModelFit) -> Table:
         assert self.terms is not None
         sampling, privacy = (np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy))
-        error = np.hypot(sampling, privacy)
+        error, possible = np.hypot(sampling, privacy), self.possible
+        lower, upper = (
+            np.clip(found.values + side * SIGMAS_95 * error, *possible) for side in (-1, 1)
+        )
+        within = ", within the range of the response" * math.isfinite(possible[0])
         columns = [TableColumn("term", np.array(self.terms.names), "Term of the formula")]
         for name, values, text in (
             ("estimate", found.values, "Estimated coefficient"),
@@ -333,8 +347,8 @@ class MeasuredModel(Release):
                 "Standard error from sampling alone, estimated from noisy sums",
             ),
             ("privacy_error", privacy, "Standard error from privacy noise alone"),
-            ("lower_95", found.values - SIGMAS_95 * error, "Lower end of a 95% interval"),
-            ("upper_95", found.values + SIGMAS_95 * error, "Upper end of a 95% interval"),
+            ("lower_95", lower, f"Lower end of a 95% interval{within}"),
+            ("upper_95", upper, f"Upper end of a 95% interval{within}"),
         ):
             columns.append(TableColumn(name, unless(found.hidden, values), text))
         columns.append(reason_column(found.hidden, HIDDEN))

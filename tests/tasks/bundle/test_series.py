@@ -182,8 +182,9 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
         assert np.array(drawn) / 500 == pytest.approx(counts / counts.sum(), abs=0.02)
         support = bundle.table("microdata/people.support")
         assert support["grade"].tolist() == ["accurate"] * 3
-        (term,) = [c for c in bundle.fit("{kind == 'b'} ~ sex").coefficients if "sex" in c.name]
-        assert bundle.table("analyses/share")["estimate"][1] == pytest.approx(term.estimate)
+        fitted = bundle.fit("{kind == 'b'} ~ sex").coefficients
+        known = [c.estimate if np.isfinite(c.standard_error) else None for c in fitted]
+        assert bundle.table("analyses/share")["estimate"].tolist() == pytest.approx(known)
         assert [*bundle.sample("people", 7)["week"]] == [f"w{week}"] * 7
         weeks = bundle.implicates("people")[0]["week"]
         assert {*weeks} == {f"w{week}"}

@@ -41,7 +41,7 @@ def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path
         assert words in part_of(page, "release-sums").words
 
 
-def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_document):
+def test_a_term_that_noise_hides_has_a_reason_instead_of_an_estimate(plan_document):
     plan_document["budget"]["requested"]["alpha"] = "0.1"
     plan = planned(plan_document)
     _, found = expected_fit(plan, "income ~ age + sex", "gaussian")
@@ -50,7 +50,8 @@ def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_docume
     assert hidden.any()
     assert np.array_equal(hidden, ~np.ma.getmaskarray(table["reason"]))
     assert set(table["reason"][hidden]) == {HIDDEN}
-    assert np.array_equal(hidden, np.ma.getmaskarray(table["lower_95"]))
+    for name in ("estimate", "lower_95"):
+        assert np.array_equal(hidden, np.ma.getmaskarray(table[name]))
 
 
 @pytest.mark.parametrize(

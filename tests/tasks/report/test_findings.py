@@ -15,6 +15,7 @@ from dpcore.estimates.selected import (
     MeasuredColumns,
     deviations,
     possible_shares,
+    share_of_all,
     strongest_contrast,
 )
 from dpcore.post.tables.consistency import Agreement
@@ -34,6 +35,7 @@ from tasks.report.findings import (
 from tasks.report.parts import Source
 from tasks.report.wording import Wording, _numbers
 from tests.bare import leave_out_audits
+from tests.chance import shares as plausible_shares
 from tests.conftest import ROOT
 from tests.shortest import document as shortest
 from tests.tasks.made_up import publish_made_up
@@ -67,6 +69,25 @@ def test_tables_without_a_relation_rarely_seem_to_have_one():
     assert found <= 0.05 * 300
 
 
+ANSWERED = Categories("ever", ("yes", "no"), nullable=True)
+
+
+def test_groups_that_were_asked_to_a_different_extent_are_no_contrast():
+    """Nine tenths of those who were asked say yes in both groups: of all records, 45% and 9%."""
+    assert related([[450, 50, 500], [90, 10, 900]], 1.0, axes=(A, ANSWERED)) is None
+    found = related([[450, 50, 500], [50, 50, 900]], 1.0, axes=(A, ANSWERED))
+    assert [share.value for share in found.shares] == [0.9, 0.5]
+
+
+def test_intervals_of_shares_among_those_asked_cover():
+    random, chance, draws = np.random.default_rng(3), 0.05, 2000
+    noisy = np.array([300.0, 100.0, 600.0]) + random.normal(scale=20, size=(draws, 3))
+    found = [share_of_all(counted(each, 20.0, ANSWERED), (0, 1), chance) for each in noisy]
+    missed = np.mean([not each.low <= 0.75 <= each.high for each in found])
+    least, most = plausible_shares(draws, chance)
+    assert least < missed < most
+
+
 def test_a_column_that_follows_from_the_other_is_no_finding():
     assert related([[480, 20], [20, 480]], 1.0) is None
     assert related([[300, 0], [150, 150]], 1.0) is None
@@ -75,12 +96,13 @@ def test_a_column_that_follows_from_the_other_is_no_finding():
 @pytest.mark.slow
 @pytest.mark.parametrize("ruled", [True, False])
 def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, short_fits, ruled):
-    """A tenth of those without work say that they have pay: the survey's errors, as who was asked is in
-    the plan."""
+    """A tenth of those without work say that they have pay, though less of it: the survey's errors, as
+    who was asked is in the plan."""
     rows = pd.DataFrame({"works": ["no"] * 3000 + ["yes"] * 3000, "sex": ["f", "m"] * 3000})
-    tenth = np.arange(6000) % 20
-    paid = np.where(rows.works == "yes", tenth > 5, tenth > 17)
-    rows["pay"] = np.where(paid, np.where(rows.sex == "m", "much", "some"), None)
+    tenth, works = np.arange(6000) % 20, rows.works == "yes"
+    paid = np.where(works, tenth > 5, tenth > 17)
+    much = np.where(works, rows.sex == "m", np.arange(6000) % 80 == 19)
+    rows["pay"] = np.where(paid, np.where(much, "much", "some"), None)
     two = {"type": "categorical", "categories": ["no", "yes"]}
     columns = {
         "works": two,
@@ -125,10 +147,13 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
     assert _first([weak, turned, other, strong], 5) == [strong, other]
 
 
-def measured_in(edges, counts, error):
-    axis = Bins("visits", edges, integer=True)
+def counted(counts, error, axis):
     table = Margin((0,), np.asarray(counts, dtype=float), error**2)
     return MeasuredColumns((axis,), Agreement((axis.size,), [table], None), (0,), gaussian=True)
+
+
+def measured_in(edges, counts, error):
+    return counted(counts, error, Bins("visits", edges, integer=True))
 
 
 def test_the_cells_for_readers_give_way_to_a_table_with_half_their_noise():
@@ -141,8 +166,14 @@ def test_the_cells_for_readers_give_way_to_a_table_with_half_their_noise():
 
 
 def share_of(counts, text, axis=A):
-    agreement = Agreement((axis.size,), [Margin((0,), np.asarray(counts, dtype=float), 1.0)], None)
-    return _share(MeasuredColumns((axis,), agreement, (0,), gaussian=True), 0.01, text)
+    return _share(counted(counts, 1.0, axis), 0.01, text)
+
+
+def test_a_share_of_a_column_that_may_be_null_is_of_those_with_a_value(plan_document):
+    text = Wording(load_plan(plan_document), {})
+    asked = Categories("sex", A.categories, nullable=True)
+    stated = share_of([300, 300, 400], text, asked).sentence
+    assert stated == "“sex” is F for 50.0% (49.6% to 50.4%) of records with a value."
 
 
 def test_a_share_of_nobody_is_no_finding(plan_document):

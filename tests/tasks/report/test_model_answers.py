@@ -32,10 +32,8 @@ def columns():
 
 
 def model(names, estimates, errors, family="gaussian", formula="pay ~ x") -> Model:
-    half = 1.959964 * np.array(errors)
-    ends = {"lower_95": np.array(estimates) - half, "upper_95": np.array(estimates) + half}
-    found = {"term": np.array(names), "estimate": np.array(estimates), **ends}
-    return _model("Pay", formula, family, found)
+    numbers = {"estimate": np.array(estimates), "standard_error": np.array(errors)}
+    return _model("Pay", formula, family, {"term": np.array(names), **numbers})
 
 
 def test_the_clearest_term_is_told_and_never_the_constant(columns):
@@ -80,6 +78,20 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
 def test_of_a_share_the_answer_is_named(columns, response, what):
     found = model(["Intercept"], [0.5], [0.1], formula=f"{response} ~ 1")
     assert _of_means(columns, found, 2.0).sentence == f"Pay: {what} is 0.50 (0.30 to 0.70)."
+
+
+@pytest.mark.parametrize(
+    ("response", "numbers"),
+    [
+        ("{region == 'n'}", "0.00 (0.00 to 0.19)"),
+        ("{`body mass` > 3}", "0.00 (0.00 to 0.19)"),
+        ("pay", "0.00 (0.00 to 0.19)"),
+        ("{x * (pay > 3)}", "-0.01 (-0.21 to 0.19)"),
+    ],
+)
+def test_no_interval_of_a_share_goes_below_zero(columns, response, numbers):
+    found = model(["Intercept"], [-0.01], [0.1], formula=f"{response} ~ 1")
+    assert f"is {numbers}." in _of_means(columns, found, 2.0).sentence
 
 
 def test_a_group_that_alone_has_an_interval_is_named(columns):

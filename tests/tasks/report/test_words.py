@@ -112,9 +112,16 @@ def test_it_says_which_tables_the_promise_is_for(plan_document):
 def test_columns_whose_descriptions_begin_alike_are_told_apart():
     """As parts of one date are, which ``init`` describes."""
     said = {"y": "Date of hire: year", "m": "Date of hire: month", "age": "Age, in years", "no": ""}
+    said |= {"plan": "Participates in 401(k) (asked where e401k = 1)"}
     columns = {
         name: IntegerColumn(type="integer", bounds=(1, 9), description=text)
         for name, text in said.items()
     }
     shown = {name: called(name, columns) for name in columns}
-    assert shown == {"y": said["y"], "m": said["m"], "age": "Age", "no": "no"}
+    assert shown == {
+        "y": said["y"],
+        "m": said["m"],
+        "age": "Age",
+        "no": "no",
+        "plan": "Participates in 401(k)",
+    }

@@ -301,6 +301,18 @@ def test_a_table_that_says_nothing_has_wide_intervals_or_none(family, table):
     assert np.array_equal(np.ma.getmaskarray(main.columns["lower_95"]), found.hidden)
 
 
+@pytest.mark.parametrize(("formula", "cut"), [("1", True), ("0 + C(sex)", True), ("sex", False)])
+def test_intervals_of_means_and_no_others_are_cut_to_what_is_possible(formula, cut):
+    release = model("gaussian", 3000, "1", formula)
+    codes = people("gaussian", 3000) * [1, 1, 0]  # nobody is paid anything
+    main, _ = release.publish(drawn(release, release.domain.pack(codes))).tables
+    names = "estimate", "standard_error", "lower_95"
+    estimate, error, lower = (np.ma.filled(main.columns[name], np.nan) for name in names)
+    least, uncut = release.terms.response.values.min(), estimate - SIGMAS_95 * error
+    assert np.any(uncut < least)
+    assert np.allclose(lower, np.maximum(uncut, least) if cut else uncut)
+
+
 @pytest.mark.slow
 def test_errors_of_a_rare_answer_know_that_curvature_changes_on_the_way():
     axes = (AGE, SEX, Categories("works", ("no", "yes")))
