@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ class Evidence:
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
     or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: what sampling errors assume in addition to independent records.
+    unit may have; ``assumes``: what sampling errors assume in addition to independent records;
+    ``alone``: by name, the same of one column in its own cells, if other tables have it in merged cells.
     """
 
     domain: Domain
@@ -29,6 +31,7 @@ class Evidence:
     columns: dict[str, Any]
     most: int = 1
     assumes: tuple[str, ...] = ()
+    alone: Mapping[str, Evidence] = field(default_factory=dict)
 
     def table(self, attributes: Attributes) -> Floats:
         """The best estimate of a table."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.joined import DrawnRelease
+from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
@@ -52,15 +54,14 @@ def evidence_of(
         {"name": "records", "from": release.name, "rows": 1}
     )
     records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
+    facts, alone = (plan.most_together, plan.assumed), {}
+    for place, margin in found.alone.items():
+        axis = release.domain.axes[place]
+        own = Agreement((axis.size,), [margin], agreement.total)
+        of = records.codes[:, [place]], {axis.name: records.columns[axis.name]}
+        alone[axis.name] = Evidence(Domain((axis,)), own, rows, *of, *facts)
     codes = records.codes.copy()
     for place, group in found.groups.items():
         codes[:, place] = group[codes[:, place]]
-    return Evidence(
-        measured.domain,
-        agreement,
-        rows,
-        codes,
-        dict(records.columns),
-        plan.most_together,
-        plan.assumed,
-    )
+    columns = dict(records.columns)
+    return Evidence(measured.domain, agreement, rows, codes, columns, *facts, alone)

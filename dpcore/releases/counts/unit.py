@@ -23,6 +23,7 @@ from dpcore.accounting.budget import decimal_text
 from dpcore.arrays import Floats, Integers
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from dpcore.releases.base import Release
 from dpcore.releases.table import (
     COUNT_ENDS,
@@ -172,12 +173,13 @@ class AsMeasured:
     """A release whose tables agree, with its draw.
 
     ``groups``: for columns that were measured in merged cells, by position: the merged cell of each of
-    their cells.
+    their cells.  ``alone``: the table of such a column alone, in its own cells, if it was drawn.
     """
 
     release: TableOfCounts
     noisy: Noisy | None
     groups: Mapping[int, Integers] = field(default_factory=dict)
+    alone: Mapping[int, Margin] = field(default_factory=dict)
 
     def agreement(self) -> Agreement | None:
         """The agreement of the draw; before there is a draw, that of a draw of zeros."""

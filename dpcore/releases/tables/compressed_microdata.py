@@ -38,7 +38,7 @@ from dpcore.post.records.cells_in_order import cells_in_order
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
-from dpcore.post.tables.margins import Attributes
+from dpcore.post.tables.margins import Attributes, Margin
 from dpcore.releases.abilities import BLOCK, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import BIN, cell_names
@@ -239,10 +239,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self._as_measured(once, self.after(once), None)
 
     def _as_measured(self, once: Integers, second: Microdata, drawn: Noisy | None) -> AsMeasured:
-        groups = self.groups(once)
-        return AsMeasured(
-            second, drawn, {each.position: groups[each.position] for each in self.merged}
-        )
+        groups, first = self.groups(once), self.mechanism.first
+        merged = {each.position: groups[each.position] for each in self.merged}
+        alone = {
+            place: Margin((0,), counts.astype(np.float64), first.stddev**2)
+            for place, counts in self._counts_alone(once).items()
+            if drawn
+        }
+        return AsMeasured(second, drawn, merged, alone)
 
     @property
     def follows(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from tests.chance import FALSE_ALARM, mean_squares, reach, shares
+from tests.chance import FALSE_ALARM, mean_squares, most_failures, reach, shares
 from tests.tasks.inference.test_fit import DOMAIN, columns, evidence, exact_tables, surveyed
 
 pytestmark = pytest.mark.usefixtures("short_fits")
@@ -100,6 +100,40 @@ def test_quantiles_are_held_by_their_intervals():
         held = [q.interval[0] <= truth <= q.interval[1] for q in found]
         assert np.mean(held) >= shares(FEW, 0.95)[0]
         assert np.median([q.value for q in found]) == pytest.approx(truth, abs=0.5)
+
+
+def alone(counts, step, error):
+    """The noisy counts of bins of one column, whose records lie in the middle of their bins."""
+    axis = Bins("pay", tuple(float(step * i) for i in range(len(counts) + 1)))
+    agreement = Agreement((axis.size,), [Margin((0,), counts, error**2)], None)
+    codes = np.repeat(np.arange(axis.size), np.maximum(counts, 0).astype(int))[:, None]
+    pay = {"pay": step * (codes[:, 0] + 0.5)}
+    return Evidence(Domain((axis,)), agreement, float(counts.sum()), codes, pay)
+
+
+def test_a_quantile_is_of_the_cells_that_give_the_narrower_interval():
+    """Two wide bins, and a hundred, with little noise and with much."""
+    counts = np.full(100, 1000.0)
+    wide = alone(counts.reshape(2, 50).sum(axis=1), 50, 10.0)
+    fine, noisy = (alone(counts, 1, error) for error in (10.0, 10_000.0))
+    assert quantile(wide, "pay", 0.4).interval == (0, 50)
+    low, high = quantile(replace(wide, alone={"pay": fine}), "pay", 0.4).interval
+    assert 35 < low < 40 < high < 45
+    assert quantile(replace(wide, alone={"pay": noisy}), "pay", 0.4).interval == (0, 50)
+
+
+def test_intervals_cover_quantiles_of_many_cells_of_which_most_are_empty():
+    """Noise in empty cells takes their sums up and down again."""
+    exact, random, draws = np.zeros(400), np.random.default_rng(5), 2000
+    exact[[0, 399]] = 8300.0, 1700.0
+    exact[150:250] = 0.1
+    exact /= exact.sum()
+    missed = 0
+    for _ in range(draws):
+        drawn = random.multinomial(10_000, exact) + random.normal(0, 8.0, 400)
+        low, high = quantile(alone(drawn, 1, 8.0), "pay", exact[:200].sum()).interval
+        missed += not low <= 200 <= high
+    assert missed <= most_failures(draws, 0.05)
 
 
 @pytest.mark.parametrize(
