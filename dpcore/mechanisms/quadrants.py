@@ -44,6 +44,8 @@ UNIT = 8
 def half_scores(counts: Integers, values: int) -> Integers:
     """The scores (groups,) of groups with these noisy counts (groups,), of which the first ``values``
     hold values."""
+    if values < 2:  # all values in one group are not related to anything
+        return np.zeros(len(counts), dtype=np.int64)
     below = np.cumsum(np.maximum(counts[:values], 0))
     split = 1 + int(np.abs(2 * below[:-1] - below[-1]).argmin())
     scores = np.zeros(len(counts), dtype=np.int64)

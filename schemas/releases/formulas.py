@@ -55,9 +55,6 @@ SAME = "the response is the same in every cell, because each value counts as the
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """The pattern of a name in a formula that is neither a function call nor in quoted text."""
 
-IN_TERM = re.compile(r"\[[^\]]*\]|'[^']*'|\w+")
-"""The pattern of a category, of quoted text or of a name in the name of a term."""
-
 COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
 """A column, and a text or a number with which it is compared."""
 
@@ -241,18 +238,23 @@ class PlainNames(NamedTuple):
     former: Mapping[str, str]
 
     def own(self, term: str) -> str:
-        """A term in the names of the survey; categories in it, in brackets, are not renamed."""
-        return IN_TERM.sub(lambda found: self.former.get(found[0], found[0]), term)
+        """A term in the names of the survey."""
+        for new, name in self.former.items():
+            term = term.replace(new, name)
+        return term
 
 
 def with_plain_names(formula: str, domain: Domain, columns: Mapping[str, Any]) -> PlainNames:
     """Rename columns by ``plain_name``, each differently."""
     names = {name: name for name in domain.names}
+    categories = [str(c) for a in domain.axes if isinstance(a, Categories) for c in a.categories]
     for name in names:
         if (other := plain_name(name)) != name:
+            # New names are parts of no other text in a term, so that they can be found there.
+            others = [*domain.names, *categories, *(n for of, n in names.items() if of != name)]
+            while any(other in text for text in others):
+                other += "_"
             names[name] = other
-            while names[name] in (*domain.names, *(n for of, n in names.items() if of != name)):
-                names[name] += "_"
     if wanted := backticks_wanted(formula, [name for name in names if "." in name]):
         raise InputError(f"{formula}: {wanted}")
 

@@ -24,16 +24,20 @@ SURELY = 2.5
 KNOWN = 9.0
 """A smaller curvature of a subset, in standard deviations of its noise, says too little."""
 
-LONG, SIGNIFICANT = 0.25, 3.0
+LONG, SIGNIFICANT = 0.1, 3.0
 """A last step that changes predictors by this root mean square and is this many standard errors long has
 not come near a solution."""
+
+
+MOST_GROWN = 0.7, 1.5
+"""The least and the largest factor by which a step is taken to change slopes."""
 
 
 def subsets_solved(
     terms: ModelTerms, family: str, point: ScorePoint, scores: Floats, noise: Floats
 ) -> tuple[Floats, Booleans]:
-    """The factor (t, p) by which the curvature of each indicator changed over the step before the last,
-    1 for other terms, and the coefficients (t, p) that steps have not come near.
+    """The factor (t, p) by which the curvature of each indicator, or of its base, changed over the step
+    before the last, 1 for other terms, and the coefficients (t, p) that steps have not come near.
 
     ``scores``: (t, p) the last noisy sums, each with noise ``noise`` (t,).  In a subset, they show how
     many responses of the rarer kind there are relative to the number that the model expects: 1 at the
@@ -66,11 +70,32 @@ def subsets_solved(
     none = (found < error) & ((error < 1) | (needed.sum(axis=1) == 1))
     fewer = (found < FEWER) & ((found + error < FEWER) | none)
     known = own > KNOWN * point.blur[:, None] * length**2
-    flat = np.ones_like(scores)
-    for k in np.flatnonzero(terms.indicators):
-        at = np.flatnonzero((sums == np.eye(terms.size)[k]).all(axis=1))[0]
-        flat[:, k] = changed[:, at]
+    # A coefficient needs the least known of the subsets that it compares, such as a rare base.
+    own_only = needed & ~needed.all(axis=1, keepdims=True)
+    flat = np.min(np.where(own_only, changed[:, :, None], np.inf), axis=1, initial=np.inf)
+    flat = np.where(np.isfinite(flat), flat, 1.0)
     return flat, np.asarray((fewer & known) @ needed)
+
+
+def steeper(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> Floats:
+    """The inverse (t, p, p) of the curvature after the step before the last made all slopes larger by a
+    factor 1 + d.
+
+    If a record counts by its curvature, let V be the variance of the linear predictor.  The curvature
+    along the slopes then falls by about (1 + d)^V: V is small if slopes are, and pi^2/3 if they are so
+    large that only records near the middle count, whose number and predictors fall as 1/(1 + d).
+    """
+    if terms.constant is None or terms.size == 1:
+        return inverse
+    slopes, own, curved = _slopes(terms, point, inverse)
+    size = np.maximum(np.einsum("tp,tpq,tq->t", slopes, curved, slopes), 1e-300)
+    variance = size / np.einsum("tp,tpq,tq->t", own, curved, own)
+    unit = np.sqrt(point.spread) / point.slope
+    grown = unit * np.einsum("tp,tpq,tq->t", slopes, curved, point.moved) / size
+    flatter = np.clip(1 + grown, *MOST_GROWN) ** variance
+    return np.asarray(
+        inverse + ((flatter - 1) / size)[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
+    )
 
 
 def growing(
@@ -83,18 +108,23 @@ def growing(
     """
     if terms.constant is None or terms.size == 1:
         return np.zeros(len(step), dtype=bool)
-    curved = np.linalg.inv(inverse)
-    theta = _whitened(point, point.theta)
-    own = _whitened(point, np.tile(np.eye(terms.size)[terms.constant], (len(theta), 1)))
-    level = np.einsum("tp,tpq,tq->t", own, curved, theta) / np.einsum(
-        "tp,tpq,tq->t", own, curved, own
-    )
-    slopes = theta - level[:, None] * own
+    slopes, _, curved = _slopes(terms, point, inverse)
     variance = np.einsum("tp,tpq,tq->t", slopes, point.meat, slopes)
     variance += noise**2 * np.sum(slopes**2, axis=1)
     along = np.einsum("tp,tpq,tq->t", slopes, curved, step)
     far = np.sqrt(point.spread) / point.slope * np.linalg.norm(step, axis=1) >= LONG
     return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)))
+
+
+def _slopes(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> tuple[Floats, Floats, Floats]:
+    """The coefficients (t, p) without the mean of the linear predictor, those of a constant (t, p), both
+    in the whitened basis, and the curvature (t, p, p)."""
+    curved = np.asarray(np.linalg.inv(inverse))
+    theta = _whitened(point, point.theta)
+    own = _whitened(point, np.tile(np.eye(terms.size)[terms.constant], (len(theta), 1)))
+    level = np.einsum("tp,tpq,tq->t", own, curved, theta)
+    level /= np.einsum("tp,tpq,tq->t", own, curved, own)
+    return theta - level[:, None] * own, own, curved
 
 
 def _whitened(point: ScorePoint, theta: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.releases.models.convergence import growing, subsets_solved
+from dpcore.releases.models.convergence import growing, steeper, subsets_solved
 from dpcore.releases.models.rounds import BINS, ScorePoint
 from dpcore.releases.models.tails import CutScores, uneven
 
@@ -273,6 +273,8 @@ class ModelScores(CutScores):
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         flatter = self._flatter(point)[:, None]
         inverse = point.inverse / flatter[:, :, None]
+        if self.family == "binomial":
+            inverse = steeper(self.terms, point, inverse)
         moved = _times(inverse, parts["scores"][0])
         # What the middle round said of the way from here.
         left = point.aimed / flatter - point.moved / np.sqrt(flatter)

@@ -39,6 +39,7 @@ def test_halves_are_divided_next_to_the_median():
     assert half_scores(np.array([90, 4, 3]), 3).tolist() == [-8, 8, 8]
     assert half_scores(np.array([3, 4, 90]), 3).tolist() == [-8, -8, 8]
     assert half_scores(np.array([-3, -4, -9, -1]), 3).tolist() == [-8, 8, 8, 0]
+    assert half_scores(np.array([5, 2]), 1).tolist() == [0, 0]
 
 
 def test_scores_of_a_narrow_column_know_nothing_of_its_counts():

@@ -199,6 +199,21 @@ def test_a_column_whose_name_means_something_in_formulas_is_fitted_like_any_othe
         fit(named, f"works ~ {{sex == '{name}'}} + C(place)")  # a text, and a function
 
 
+def test_renamed_columns_are_told_from_names_and_categories_that_contain_them():
+    known = evidence(surveyed(np.random.default_rng(3)), 1)
+    place = known.domain.positions["sex"]
+    told = {"age": "exp", "sex": "my exp_"}
+    axes = tuple(replace(a, name=told.get(a.name, a.name)) for a in known.domain.axes)
+    odd = tuple(f"b]exp{'_' * i}" for i in range(len(axes[place].categories)))
+    axes = tuple(replace(a, categories=odd) if i == place else a for i, a in enumerate(axes))
+    columns = {told.get(name, name): each for name, each in known.columns.items()}
+    was = list(known.domain.axes[place].categories)
+    columns["my exp_"] = np.array([odd[was.index(each)] for each in columns["my exp_"]])
+    named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
+    found = fit(named, "works ~ exp + `my exp_`").coefficients
+    assert [c.name for c in found] == ["Intercept", "exp", f"my exp_[T.{odd[1]}]"]
+
+
 @pytest.mark.parametrize("name", ["body mass", "age.1"])
 def test_a_name_that_is_no_single_word_is_asked_for_in_backticks(name):
     known = evidence(surveyed(np.random.default_rng(3)), 1)
