@@ -29,6 +29,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.errors import InputError
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
@@ -391,6 +392,11 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
 @lru_cache(maxsize=2)
 def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Microdata, Noisy]:
-    noisy = Noisy.from_bytes(data)
-    once, twice = np.split(noisy.values, [release.mechanism.first.size])
+    noisy, mechanism = Noisy.from_bytes(data), release.mechanism
+    if len(noisy.values) != mechanism.numbers:  # its numbers would be taken for others
+        raise InputError(
+            f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,}; it was"
+            " made by another version of dprelease, which must also read it"
+        )
+    once, twice = np.split(noisy.values, [mechanism.first.size])
     return once, release.after(once), replace(noisy, values=twice)

@@ -17,6 +17,7 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.errors import InputError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.compressed_margins import Grouping
@@ -259,6 +260,16 @@ def test_whole_numbers_that_many_have_stay_alone():
     kinds = kinds_of_cells(0, axis, (), ())
     assert len({*kinds.tolist()}) == 3
     assert kinds[1] == kinds[3]
+
+
+def test_a_draw_of_another_layout_is_not_read():
+    made = CompressedMicrodata("x", NUMBERS, 50, APPROXIMATE, (), "discrete-gaussian", keep=4)
+    numbers = made.mechanism.numbers
+    made.settled(Noisy(np.zeros(numbers, dtype=np.int64)))
+    with pytest.raises(
+        InputError, match=f"{numbers - 1} numbers, not {numbers}; .*another version"
+    ):
+        made.settled(Noisy(np.zeros(numbers - 1, dtype=np.int64)))
 
 
 @pytest.mark.slow
