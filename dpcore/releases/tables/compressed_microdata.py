@@ -395,8 +395,8 @@ def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Micro
     noisy, mechanism = Noisy.from_bytes(data), release.mechanism
     if len(noisy.values) != mechanism.numbers:  # its numbers would be taken for others
         raise InputError(
-            f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,}; it was"
-            " made by another version of dprelease, which must also read it"
+            f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,};"
+            " it was made by another version of dprelease, which must also read it"
         )
     once, twice = np.split(noisy.values, [mechanism.first.size])
     return once, release.after(once), replace(noisy, values=twice)
