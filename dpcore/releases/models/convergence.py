@@ -7,6 +7,8 @@ that its error to first order says nothing of the way that is left.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
@@ -27,7 +29,6 @@ KNOWN = 9.0
 LONG, SIGNIFICANT = 0.1, 3.0
 """A last step that changes predictors by this root mean square and is this many standard errors long has
 not come near a solution."""
-
 
 MOST_GROWN = 0.7, 1.5
 """The least and the largest factor by which a step is taken to change slopes."""
@@ -89,7 +90,8 @@ def steeper(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> Floats:
         return inverse
     slopes, own, curved = _slopes(terms, point, inverse)
     size = np.maximum(np.einsum("tp,tpq,tq->t", slopes, curved, slopes), 1e-300)
-    variance = size / np.einsum("tp,tpq,tq->t", own, curved, own)
+    # Noise may show more than there can be.
+    variance = np.minimum(size / np.einsum("tp,tpq,tq->t", own, curved, own), math.pi**2 / 3)
     unit = np.sqrt(point.spread) / point.slope
     grown = unit * np.einsum("tp,tpq,tq->t", slopes, curved, point.moved) / size
     flatter = np.clip(1 + grown, *MOST_GROWN) ** variance
