@@ -63,6 +63,8 @@ class GroupMean(NamedTuple):
         numbers = supported((self.mean, self.low, self.high), self.error)
         middle, low, high = (written(self.column, number) for number in numbers)
         of_group = f" where {self.group}" if self.group else ""
+        if self.mean <= self.low < self.high:  # noise moved it beyond what is possible
+            return f"at most {high}{of_group}"
         return f"{middle} ({low} to {high}){of_group}"
 
 

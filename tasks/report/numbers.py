@@ -87,7 +87,10 @@ def _numbers(
     for row in rows:
         texts = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
         value, low, high = (written(column, text) for text in texts)
-        value = value if np.isfinite(row.value) else f"no value: {UNKNOWN}"
+        if not np.isfinite(row.value):
+            value = f"no value: {UNKNOWN}"
+        elif row.value <= row.lower < row.upper:  # noise moved it beyond what is possible
+            value = f"at most {high}"
         shown.append([row.label, value, f"{low} to {high}"])
     return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
 

@@ -83,9 +83,9 @@ def test_of_a_share_the_answer_is_named(columns, response, what):
 @pytest.mark.parametrize(
     ("response", "numbers"),
     [
-        ("{region == 'n'}", "0.00 (0.00 to 0.19)"),
-        ("{`body mass` > 3}", "0.00 (0.00 to 0.19)"),
-        ("pay", "0.00 (0.00 to 0.19)"),
+        ("{region == 'n'}", "at most 0.19"),
+        ("{`body mass` > 3}", "at most 0.19"),
+        ("pay", "at most 0.19"),
         ("{x * (pay > 3)}", "-0.01 (-0.21 to 0.19)"),
     ],
 )
