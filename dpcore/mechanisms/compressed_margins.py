@@ -168,18 +168,15 @@ class CompressedMargins(Rounds):
         """The groups and scores, computed from the noisy first round only."""
         groups = suggested_groups(self.domain.shape, self.merged, self.keep, once)
         scores: list[Integers | None] = [None] * len(groups)
-        ends = np.cumsum([self.domain.shape[each.position] for each in self.merged])[:-1]
-        alone = dict(
-            zip((each.position for each in self.merged), np.split(once, ends), strict=True)
-        )
+        alone = counts_alone(self.domain.shape, self.merged, once)
         for column in sorted(set(chain.from_iterable(self.products))):
             axis, of_cell = self.domain.axes[column], groups[column]
             values = axis.size - axis.nullable
-            scores[column] = (
-                half_scores(_in_groups(of_cell, alone[column]), int(of_cell[values - 1]) + 1)
-                if column in alone
-                else even_scores(axis.size, values)
-            )
+            if column in alone:
+                counts = summed(of_cell, alone[column], int(of_cell.max()) + 1)
+                scores[column] = half_scores(counts, int(of_cell[values - 1]) + 1)
+            else:
+                scores[column] = even_scores(axis.size, values)
         return Grouping(groups, scores)
 
     @cached_property
@@ -189,11 +186,13 @@ class CompressedMargins(Rounds):
         return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
 
 
-def _in_groups(groups: Integers, counts: Integers) -> Integers:
-    """The counts of cells (cells,), added up in each group."""
-    found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
-    np.add.at(found, groups, counts)
-    return found
+def counts_alone(
+    shape: Sequence[int], merged: Sequence[Merged], once: Integers
+) -> dict[int, Integers]:
+    """The table of each merged column, by its position, from those of all concatenated (``once``)."""
+    places = [each.position for each in merged]
+    ends = np.cumsum([shape[place] for place in places])
+    return dict(zip(places, np.split(once, ends[:-1]), strict=True))
 
 
 def suggested_groups(
@@ -203,12 +202,8 @@ def suggested_groups(
 
     ``once``: noisy counts of the cells of all merged columns, concatenated.
     """
-    found = [np.arange(size) for size in shape]
-    start = 0
+    found, alone = [np.arange(size) for size in shape], counts_alone(shape, merged, once)
     for each in merged:
-        stop = start + shape[each.position]
-        found[each.position] = merge_cells(
-            once[start:stop], np.asarray(each.kinds), keep, ordered=each.ordered
-        )
-        start = stop
+        counts, kinds = alone[each.position], np.asarray(each.kinds)
+        found[each.position] = merge_cells(counts, kinds, keep, ordered=each.ordered)
     return found

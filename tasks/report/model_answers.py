@@ -119,8 +119,8 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     ends = _range(response, of)
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
-        told = GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of)
-        groups.append(told.within(*ends))
+        half = wide * error
+        groups.append(GroupMean(group, mean, mean - half, mean + half, error, of).within(*ends))
     what = _averaged(columns, response)
     return compared_groups(model.title, groups, "sampling and noise leave", what)
 

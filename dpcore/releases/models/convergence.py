@@ -78,7 +78,7 @@ def subsets_solved(
     return flat, np.asarray((fewer & known) @ needed)
 
 
-def steeper(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> Floats:
+def inverse_after_growth(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> Floats:
     """The inverse (t, p, p) of the curvature after the step before the last made all slopes larger by a
     factor 1 + d.
 

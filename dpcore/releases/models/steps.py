@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.releases.models.convergence import growing, steeper, subsets_solved
+from dpcore.releases.models.convergence import growing, inverse_after_growth, subsets_solved
 from dpcore.releases.models.rounds import BINS, ScorePoint
 from dpcore.releases.models.tails import CutScores, uneven
 
@@ -274,7 +274,7 @@ class ModelScores(CutScores):
         flatter = self._flatter(point)[:, None]
         inverse = point.inverse / flatter[:, :, None]
         if self.family == "binomial":
-            inverse = steeper(self.terms, point, inverse)
+            inverse = inverse_after_growth(self.terms, point, inverse)
         moved = _times(inverse, parts["scores"][0])
         # What the middle round said of the way from here.
         left = point.aimed / flatter - point.moved / np.sqrt(flatter)

@@ -45,7 +45,7 @@ EVEN, DOUBLINGS = 16, 10
 """A term has ``EVEN`` bins of equal width.  Those next to zero are halved again and again, until the
 narrowest are 2^-``DOUBLINGS`` of the bounds wide."""
 
-FEWEST = 8
+FEWEST_CELLS = 8
 """Coordinates in a part of a column's bounds need this many cells there for each term."""
 
 COLLINEAR = 1e-9
@@ -148,7 +148,7 @@ class ModelTerms:
         if len(places) == 1:
             return np.array([middle]), np.array([[1 / half]])
         rows = table[np.abs(table[:, 0] - middle) <= half]
-        if len(rows) >= FEWEST * len(places):
+        if len(rows) >= FEWEST_CELLS * len(places):
             left = rows - rows.mean(axis=0)
             factor = np.asarray(np.linalg.qr(left, mode="r"))
             if np.abs(np.diag(factor)).min() > COLLINEAR * np.linalg.norm(left):

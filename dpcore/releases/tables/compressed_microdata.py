@@ -32,7 +32,7 @@ from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
-from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
+from dpcore.mechanisms.compressed_margins import Merged, counts_alone, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.quadrants import UNIT, Pair
 from dpcore.post.records.cells_in_order import cells_in_order
@@ -300,9 +300,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:
         """The noisy one-way table of each wide column, keyed by its position in the domain."""
-        places = [merged.position for merged in self.merged]
-        ends = np.cumsum([self.domain.shape[place] for place in places])
-        return dict(zip(places, np.split(once, ends[:-1]), strict=True))
+        return counts_alone(self.domain.shape, self.merged, once)
 
     def publish(self, noisy: Noisy) -> Published:
         once, second, drawn = self.settled(noisy)

@@ -131,7 +131,7 @@ def _sensitivity(
 def paired_numbers(
     domain: Domain, tables: Sequence[Attributes], noise: TableNoise, keep: int
 ) -> tuple[Pair, ...]:
-    """The pairs of columns in order whose products are summed: those with many cells.
+    """The pairs of columns in order whose products are summed: with many values, and one of them wide.
 
     Laplace noise would cost too much: it is priced by the sum over all pairs.
     """

@@ -202,11 +202,11 @@ def test_a_column_whose_name_means_something_in_formulas_is_fitted_like_any_othe
 def test_renamed_columns_are_told_from_names_and_categories_that_contain_them():
     known = evidence(surveyed(np.random.default_rng(3)), 1)
     place = known.domain.positions["sex"]
-    told = {"age": "exp", "sex": "my exp_"}
-    axes = tuple(replace(a, name=told.get(a.name, a.name)) for a in known.domain.axes)
+    new_names = {"age": "exp", "sex": "my exp_"}
+    axes = tuple(replace(a, name=new_names.get(a.name, a.name)) for a in known.domain.axes)
     odd = tuple(f"b]exp{'_' * i}" for i in range(len(axes[place].categories)))
     axes = tuple(replace(a, categories=odd) if i == place else a for i, a in enumerate(axes))
-    columns = {told.get(name, name): each for name, each in known.columns.items()}
+    columns = {new_names.get(name, name): each for name, each in known.columns.items()}
     was = list(known.domain.axes[place].categories)
     columns["my exp_"] = np.array([odd[was.index(each)] for each in columns["my exp_"]])
     named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
