@@ -1,7 +1,7 @@
-"""All checks that a release must pass before it may be charged.
+"""The checks of a release that need no access to the survey's records.
 
-They read public facts, the ledger, earlier bundles and the name of the survey's source.  Checks of the
-survey itself come next, and the audit last, so that quick checks come first.
+They read public facts, the ledger, earlier bundles and the name of the survey's source. Checks of
+the records follow, and the audit comes last, because it takes longest.
 """
 
 import os
@@ -22,13 +22,13 @@ from tasks.workplace.room import require_room
 def admit(
     plan: Plan, release_id: str, bundle: Path, part: Fraction | None = None
 ) -> list[str] | None:
-    """The survey's names, empty if everything is drawn; None if the bundle is already published.
+    """The survey's names in the ledger; empty if everything is drawn, None if the bundle is published.
 
     Checks everything that can be checked before the survey is read.
     ``part``: the part of the grant that all requests together may spend; None for a release that nobody
     requested.  Raises the ``DPReleaseError`` of the first fault; then nothing was charged.
     """
-    signing_key()  # raises where it cannot be read
+    signing_key()  # raises if it cannot be read
     check_budget(plan, release_id, bundle.parent, part)
     if os.path.lexists(bundle):
         check_published(plan, release_id, bundle)
@@ -40,5 +40,5 @@ def admit(
         sources = name_survey(plan)
         check_survey(plan, sources)
         require_room(bundle.parent, bundle_bytes(plan))
-    earlier_runs(plan, release_id, bundle.parent)  # raises where one is missing
+    earlier_runs(plan, release_id, bundle.parent)  # raises if one is missing
     return sources

@@ -36,7 +36,7 @@ def tally_survey(
 ) -> Path:
     """Tally the survey for the named releases; returns the private folder that holds the tallies.
 
-    Raises ``LedgerError`` if one of them is not reserved.
+    Raises ``LedgerError`` if the budget of one of them is not reserved.
     """
     for name in names:
         _require_reserved(plan, release_id, name)
@@ -82,7 +82,7 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
 
 
 def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
-    """The private tally of units for a model with units of several records, weights or strata."""
+    """The private tally of units for a model with weights, strata, or several records per unit."""
     (tally,) = tallies(
         survey,
         [release.domain],
@@ -99,12 +99,12 @@ def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
 
 
 def _searched(plan: Plan, name: str, survey: Survey) -> Tally:
-    """The private tally from which categories or bounds are found: one record of each unit."""
+    """The private tally of one record of each unit, from which categories or bounds are found."""
     column, search = plan.section(name).finds, plan.built[name]
     if isinstance(search, FoundCategories):
         return tally_texts(survey, column, search.domain, search.most_rows, plan.unit, plan.counts)
     unit = plan.unit.model_copy(update={"max_rows": 1}) if plan.unit else None
-    # A number that is not finite has no range, and counts as null.
+    # A number that is not finite counts as null, because it lies in no range.
     rule: Invalid = "refuse" if plan.invalid == "refuse" else "own-cell"
     rows, adjacency = plan.rows, search.adjacency
     (tally,) = tallies(
@@ -125,8 +125,8 @@ def draw(
     """Draw the noisy statistic of one release, once, and commit it to the ledger.
 
     ``title`` is the run's name in Prefect; ``tallied`` is the private folder of the tallies.
-    ``source`` is for tests; production draws from the operating system.  Raises ``LedgerError``
-    if the release is not reserved.
+    ``source`` is for tests; production draws from the operating system.  Raises ``LedgerError`` if
+    the release's budget is not reserved.
     """
     charge = _require_reserved(plan, release_id, name)
     if charge.state is State.COMMITTED:

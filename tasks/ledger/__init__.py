@@ -23,12 +23,12 @@ private, and (A, B)-differentially private if nothing spends gamma, for one unit
 caps of ``dpcore.accounting.concentrated``; proofs in docs/pages/explanation/composition.md).
 
 An analyst's allowance is a second filter of the same kind, on this analyst's requests.  Allowances
-divide the grant; the guarantee is that of the grant.
+divide the grant and do not change its guarantee.
 
-Sets of probability gamma add up only if they are fixed beforehand: one that is chosen in view of a
-release need not be small *given that release*.  So one plan of a dataset may spend gamma, the first that
-reserves it while nothing is drawn; its later runs have the same sets.  A second plan is refused even if
-it was fixed in time, as choosing which of the two runs next could depend on a release.
+Sets of probability gamma add up only if they are fixed beforehand: a set chosen in view of a release
+need not be small *given that release*.  So only one plan of a dataset may spend gamma: the first that
+reserves it while nothing is drawn.  Its later runs have the same sets.  A second plan is refused even if
+it was fixed in time, because a release could influence which of the two runs next.
 
 >>> import tempfile
 >>> import numpy as np

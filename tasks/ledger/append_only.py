@@ -53,10 +53,10 @@ def _guard_against_replacing(table: Table) -> Iterator[str]:
         for each in table.constraints
         if isinstance(each, PrimaryKeyConstraint | UniqueConstraint)
     ]
-    # The ledger itself adds datasets and sources that it has, and nothing is to happen then.
+    # The ledger itself may insert a dataset or source that it has; this must do nothing.
     known = table in (tables.dataset, tables.source)
     raised = "IGNORE" if known else f"ABORT, '{_REFUSAL}'"
-    # INSERT OR REPLACE removes the rows with the same key, and triggers on DELETE do not see it.
+    # INSERT OR REPLACE removes the rows with the same key without running triggers on DELETE.
     for key in sorted(keys):
         same = " AND ".join(f"{name} = NEW.{name}" for name in key)
         yield (
@@ -67,7 +67,7 @@ def _guard_against_replacing(table: Table) -> Iterator[str]:
 
 
 def _guard(table: Table) -> str:
-    """SQL for the trigger that does so on PostgreSQL."""
+    """SQL for the trigger that refuses changes of the table's rows on PostgreSQL."""
     return (
         f"CREATE TRIGGER {table.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {table.name}"
         " EXECUTE FUNCTION ledger_refuse()"

@@ -35,7 +35,7 @@ def find_faults(connection: Connection, dataset: str) -> list[Fault]:
 
 
 def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
-    """The names of all charges that are COMMITTED, with their digests, or VOID."""
+    """Dataset, release id, name and digest of every COMMITTED charge; None as digest if it is VOID."""
     table = tables.charge.c
     names = select(table.dataset, table.release_id, table.release_name, table.digest)
     found = connection.execute(names.where(table.state != State.RESERVED.value))

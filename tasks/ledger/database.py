@@ -1,8 +1,7 @@
 """Interface of the ledger to a database engine: serialised writers and error messages without secrets.
 
-A writing transaction has its dataset to itself from its first statement to its last; each engine
-ensures that in its own way (``sqlite.py``, ``postgresql.py``).  Driver errors are replaced by messages
-of our own.
+A writing transaction locks its dataset from its first statement to its last; each engine does this in
+its own way (``sqlite.py``, ``postgresql.py``).  Driver errors are replaced by messages of our own.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ class Database(ABC):
             ) from None
 
     def find(self) -> None:
-        """Raise ``LedgerError`` if there is no ledger, or it is damaged or of another layout."""
+        """Raise ``LedgerError`` if there is no ledger, if it is damaged, or if it has another layout."""
         with self.transaction(write=False):
             pass
 
     def create_tables(self, connection: Connection) -> None:
         """Make the tables and triggers of a new ledger."""
-        # Unchecked, so that a table that exists already is an error: a foreign database is never filled.
+        # Without a check, an existing table is an error; so the ledger never fills a foreign database.
         tables.metadata.create_all(connection, checkfirst=False)
         protect(connection)
         row = {"version": tables.VERSION, "created_at": utc_now()}

@@ -51,7 +51,7 @@ class Ledger(LedgerReader):
         if not isinstance(self._database, PostgreSQLDatabase):
             raise InputError("only a ledger in PostgreSQL has roles: name one with --ledger")
         with self._database.transaction(write=True) as connection:
-            # Without parameters, or the driver would take the SQL's own % for a place of one.
+            # Without parameters, because the driver would otherwise read % in the SQL as a placeholder.
             plain = connection.execution_options(no_parameters=True)
             plain.exec_driver_sql(roles_sql())
 
@@ -89,7 +89,7 @@ class Ledger(LedgerReader):
     ) -> bool:
         """Grant ``budget`` if the dataset is not in the ledger yet; return whether it was granted.
 
-        Never grants in a ``shared`` ledger, where those who run plans are not those who grant.
+        Never grants in a ``shared`` ledger, where people who run plans may not grant.
         """
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)
@@ -103,8 +103,8 @@ class Ledger(LedgerReader):
             return True
 
     def share(self) -> None:
-        """Mark the ledger permanently as one that runs of a server use."""
-        # One in PostgreSQL always is shared, and a publisher has no right to write the mark.
+        """Mark the ledger permanently as used by runs of a server."""
+        # A ledger in PostgreSQL is always shared, and a publisher has no right to write the mark.
         if not self.shared:
             with self._database.transaction(write=True) as connection:
                 queries.mark_served(connection)
@@ -124,9 +124,9 @@ class Ledger(LedgerReader):
     def allow(self, dataset: str, analyst: str, promise: Budget, who: str, why: str) -> str:
         """Let an analyst spend (alpha, beta) more of a dataset's grant; returns the analyst's new token.
 
-        From then on, each request on the dataset is charged to the allowance of an analyst.  Allowances
-        are never taken back; only the newest token of an analyst is valid, so that an allowance of zero
-        makes the earlier token void.  Raises ``BudgetError`` if the grant does not cover it.
+        From then on, each request on the dataset is charged to the allowance of an analyst.
+        Allowances are never taken back. Only an analyst's newest token is valid, so an allowance of
+        zero revokes the earlier token.  Raises ``BudgetError`` if the grant does not cover it.
         """
         require_text(analyst=analyst, who=who, why=why)
         if analyst != analyst.strip() or len(analyst) > LONGEST_NAME or not may_be_listed(analyst):
@@ -166,13 +166,13 @@ class Ledger(LedgerReader):
         the names of the survey to be read; raises ``BudgetError`` if one belongs to another dataset.
         ``part``: the part of the grant that all requests together may spend; raises ``BudgetError`` if
         they would spend more.  ``analyst``: the requester, whose allowance must cover the charges, or
-        None for a recovered request that was charged to no allowance.  ``require`` is called under the
-        lock with a function that finds ids of the plan's other releases by their ending, and may raise.
-        Afterwards every named charge counts.
+        None for a recovered request that was charged to no allowance.  ``require`` is called under
+        the lock and may raise; its argument is a function that finds the ids of the plan's other
+        releases by their ending. Afterwards every named charge counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
-            # Before any sum: charges that damage hides would be spent a second time.
+            # Before any sum: budget of charges that damage hides would be spent a second time.
             self._database.require_sound(connection, dataset)
             _lock_known(connection, dataset)
             names = dataset, release_id, plan_digest
@@ -182,7 +182,7 @@ class Ledger(LedgerReader):
                 queries.insert_charges(connection, *names, account.number, new, part, charged)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)
-            # Read after the insert, which waits for another dataset's that is not committed yet.
+            # Read after the insert, which waits for uncommitted inserts of the same source.
             rules.require_own(dataset, sources, queries.sources(connection))
             return list(new)
 
@@ -217,10 +217,10 @@ class Ledger(LedgerReader):
         *,
         forgotten: bool = False,
     ) -> None:
-        """Give a reservation without a draw back permanently; ``who`` and ``why`` are recorded.
+        """Give up a reservation without a draw, which frees its budget; records ``who`` and ``why``.
 
         Only a person can know that nobody has seen a lost draw, so an operator must decide.
-        ``forgotten``: accept a reservation that the ledger has lost; its name is then never drawn again.
+        ``forgotten``: accept a reservation that the ledger lacks; its name is then never drawn again.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
@@ -241,8 +241,8 @@ class Ledger(LedgerReader):
     def seal(self, dataset: str, release_id: str, digest: str) -> None:
         """Record the digest of a bundle that is about to be published.
 
-        A run that dies after this leaves a digest without a bundle, and the next run records
-        another; a bundle whose digest was never recorded is forged.  Raises ``ApprovalError`` for a
+        If the run dies after this, the digest has no bundle, and the next run records another
+        digest. A bundle whose digest was never recorded is forged.  Raises ``ApprovalError`` for a
         release that was rejected.
         """
         require_text(digest=digest)
@@ -250,7 +250,7 @@ class Ledger(LedgerReader):
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
             rules.require_drawn(dataset, release_id, charges)
-            # Under the lock that a rejection takes too, so a rejected release is never sealed.
+            # A rejection needs the same lock, so a rejected release is never sealed.
             notes.require_not_rejected(dataset, release_id, notes.decision(connection, charges))
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
@@ -315,7 +315,7 @@ class Ledger(LedgerReader):
 
 
 def ledger_if_any() -> Ledger | None:
-    """The ledger that the environment names; None if its file is missing, which is not made then."""
+    """The ledger that the environment names; None if its file is missing; then none is made."""
     return Ledger(ledger_url()) if ledger_exists() else None
 
 

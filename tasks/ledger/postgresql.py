@@ -46,8 +46,8 @@ class PostgreSQLDatabase(Database):
                 raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
     def find(self) -> None:
-        # Once in a process, as a connection costs the server some 10 ms; each later transaction
-        # notices for itself if the ledger is gone.
+        # Once per process, because a connection costs the server some 10 ms; each later transaction
+        # notices by itself if the ledger is gone.
         if self.engine not in _FOUND:
             super().find()
             _FOUND.add(self.engine)
@@ -109,7 +109,7 @@ class PostgreSQLDatabase(Database):
 
 
 _FOUND: WeakSet[Engine] = WeakSet()
-"""In whose databases this process has found a ledger."""
+"""The engines in whose databases this process has found a ledger."""
 
 
 @lru_cache(maxsize=8)
@@ -119,12 +119,12 @@ def _engine_for(url: URL, lock_seconds: float) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         hide_parameters=True,
-        connect_args={"connect_timeout": math.ceil(lock_seconds)},  # the driver takes 1 for 2
+        connect_args={"connect_timeout": math.ceil(lock_seconds)},  # the driver waits 2 s for 1
     )
 
 
 def _secrets(url: URL) -> list[str]:
-    """Every password that the URL carries, as its user or among its options."""
+    """Every password in the URL: of its user, or among its options."""
     secrets = [url.password] if url.password else []
     for name, value in url.query.items():
         if "pass" in name.lower():

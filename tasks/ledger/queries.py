@@ -85,14 +85,14 @@ def account(connection: Connection, dataset: str) -> Account | None:
 def spent(
     connection: Connection, dataset: str, number: int, *, by_requests: bool = False
 ) -> Budget:
-    """The sum of all charges that count against an account, or of those that were requested."""
+    """The sum of all charges to an account that count; ``by_requests``: only of requested releases."""
     return total(_spent_by(connection, dataset, number, by_requests).values())
 
 
 def _spent_by(
     connection: Connection, dataset: str, number: int, by_requests: bool
 ) -> dict[str, Budget]:
-    """The same sums by analyst whose allowance was charged; '' for all other charges."""
+    """The sums of ``spent`` by the analyst whose allowance was charged; '' for all other charges."""
     # The table itself is read, so that a damaged index of SQLite hides no charge.
     how = "NOT INDEXED" if connection.dialect.name == "sqlite" else ""
     requested = "AND part <> ''" if by_requests else ""
@@ -143,7 +143,7 @@ def insert_charges(
             "release_name": name,
             "plan_digest": plan_digest,
             "account": account,
-            # The strings of a budget name alpha or rho, but every row has both.
+            # The strings of a budget include either alpha or rho, but every row has both.
             **{"alpha": "0", "rho": "0"} | charge.budget.as_strings(),
             "event": charge.event_text(),
             "series": charge.series,
@@ -292,19 +292,19 @@ def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
     for row in rows:
         nothing = Allowance(Budget(), spends.get(row.analyst, Budget()), row.key)
         known = found.get(row.analyst, nothing)
-        # An allowance of a closed account lets nothing more be spent, but its analyst stays known.
+        # Nothing more can be spent of a closed account's allowance, but its analyst stays known.
         of_now = row_budget(row) if row.account == present.number else Budget()
         found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
     return found
 
 
 def is_served(connection: Connection) -> bool:
-    """Whether the ledger was marked as one that runs of a server use."""
+    """Whether the ledger was marked as used by runs of a server."""
     return connection.scalar(select(tables.schema.c.served_at)) is not None
 
 
 def mark_served(connection: Connection) -> None:
-    """Mark the ledger permanently as one that runs of a server use."""
+    """Mark the ledger permanently as used by runs of a server."""
     connection.execute(update(tables.schema).values(served_at=utc_now()))
 
 

@@ -137,8 +137,8 @@ class LedgerReader:
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
 
-        They cannot if they are for another unit or relation, or in another coordinate than the grant; if
-        they spend gamma and their plan was not fixed before the dataset's first release; or if earlier
+        Reasons: they are for another unit or relation, or in another coordinate than the grant;
+        they spend gamma and their plan was not fixed before the dataset's first release; or earlier
         runs of their series are not charged.
         """
         self._read(_require_addable, dataset, plan_digest, charges)
@@ -230,7 +230,7 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         return SQLiteDatabase(parsed, lock_seconds, create)
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
-        # What follows an @ in a password is taken for the host and the database.
+        # The parser takes the text after an @ in a password for the host and the database.
         if "@" in f"{parsed.host}{parsed.database}":
             raise InputError(
                 "the ledger's URL has more than one @: in a password write @ as %40,"
@@ -257,8 +257,8 @@ def _require_addable(
     connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
     charges = asked.values()
-    # Earlier charges protect the same unit and relation as each other, so one represents them all.  The
-    # rules on gamma and on series need every one.
+    # All earlier charges protect the same unit and relation, so one of them is enough. The rules on
+    # gamma and on series need all of them.
     every = any(charge.budget.gamma or charge.series for charge in charges)
     counted = queries.counted(connection, dataset, None if every else 1)
     promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]

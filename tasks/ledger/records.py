@@ -163,7 +163,7 @@ class Allowance:
             )
 
     def proof(self, question: str) -> str:
-        """A proof about a question that only the token's holder and readers of the ledger know."""
+        """A code for a question that only the token's holder and readers of the ledger can compute."""
         return hmac.new(self.key.encode(), question.encode(), hashlib.sha256).hexdigest()
 
 
@@ -202,7 +202,7 @@ class Fault:
 def charge_id(dataset: str, release_id: str, release_name: str) -> str:
     """The key of a charge: the same three names always give the same charge.
 
-    The names are hashed as a JSON list, so that different triples give different texts.
+    The names are hashed as a JSON list, because joined names of different triples could be equal.
     """
     return hashlib.sha256(json.dumps([dataset, release_id, release_name]).encode()).hexdigest()
 

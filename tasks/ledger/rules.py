@@ -32,8 +32,8 @@ def new_charges(
 ) -> dict[str, Charge]:
     """The charges in ``asked`` that the release has not been charged for.
 
-    Raises ``LedgerError`` if the release was charged for something else under this id: the plan of a
-    release id, and the price and event of a charge, never change.
+    Raises ``LedgerError`` if another plan, price or event was charged under this id, because these
+    never change.
     """
     remedy = "run the changed plan under a new release id"
     if any(charge.plan_digest != plan_digest for charge in existing.values()):
@@ -88,7 +88,7 @@ def require_same_promise(
 def require_fixed_plan(
     dataset: str, plan_digest: str, counted: Sequence[ChargeRecord], asked: Collection[Charge]
 ) -> None:
-    """Raise ``BudgetError`` if a plan requests gamma that might be chosen in view of a release.
+    """Raise ``BudgetError`` if a plan requests gamma and may have been chosen in view of a release.
 
     One plan of a dataset may spend gamma: the first that reserves it, if nothing was drawn before.
     """
@@ -117,8 +117,8 @@ def require_runs_before(
 ) -> None:
     """Raise ``BudgetError`` unless all earlier runs of a series are charged, and this run is not.
 
-    A run is charged the amount that it adds to runs 1..run-1, so they must count against the same
-    account, and none may have wider noise (``dpcore.domain.series``, the price of a run).
+    A run is charged the amount that it adds to runs 1..run-1. So these must count against the same
+    account, and none of them may have wider noise (``dpcore.domain.series``, the price of a run).
     """
     for name, charge in asked.items():
         if not charge.series:
@@ -277,9 +277,9 @@ def require_allowed(
 def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Budget) -> Budget:
     """The additional amounts that an analyst may spend, in the coordinates of the account.
 
-    ``promise``: (alpha, beta).  Without a beta, it is the same fraction of the grant's beta as alpha is
-    of its alpha.  Under concentrated composition, alpha is meant at this beta, or at the grant's, and
-    the failure probability is the same fraction of the grant's as rho is.  ``before``: earlier
+    ``promise``: (alpha, beta).  Without a beta, the analyst gets the same fraction of the grant's beta
+    as of its alpha.  Under concentrated composition, rho follows from alpha at the stated beta, by
+    default the grant's; the fraction of the failure probability is then that of rho. ``before``: earlier
     allowances.  Raises ``BudgetError`` if both together exceed the grant, and ``ValueError`` for an
     alpha without noise.
     """
@@ -336,7 +336,7 @@ def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
 
 
 def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> ChargeRecord:
-    """The charge if it is RESERVED; otherwise raises ``LedgerError`` that ends with ``refused``."""
+    """The charge if it is RESERVED; otherwise raises a ``LedgerError`` that states ``refused``."""
     if charge is None:
         raise LedgerError(f"{name!r} was never reserved: {refused}; see `dprelease ledger show`")
     if charge.state is not State.RESERVED:

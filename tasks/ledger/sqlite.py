@@ -1,6 +1,6 @@
 """The ledger in one SQLite file that only its owner can read, created completely or not at all.
 
-An existing file is always a complete ledger; an empty or foreign file is refused, never filled in.
+Its file is always a complete ledger; an empty or foreign file is refused and never filled in.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SQLiteDatabase(Database):
     def require_sound(self, connection: Connection, dataset: str) -> None:
         """Raise ``LedgerError`` if a damaged dataset name hides a charge in the table or in an index."""
         # Table and index are read to their ends: a search in a damaged index may miss rows that exist.
-        # The index is that of the unique names of a charge, of which the dataset is the first.
+        # The index is on the unique names of a charge; the dataset is the first of them.
         counts = {
             connection.exec_driver_sql(
                 f"SELECT total(dataset = ?) FROM ledger_charge {how}", (dataset,)
@@ -103,7 +103,7 @@ class SQLiteDatabase(Database):
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
             return "the ledger cannot be written: its file or folder is read-only for this user"
-        undecoded = str(error.orig).startswith("Could not decode")  # and quotes what is stored
+        undecoded = str(error.orig).startswith("Could not decode")  # the text quotes stored data
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or undecoded:
             return f"the ledger is damaged, or is not a ledger: {RESTORE}"
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
@@ -114,7 +114,7 @@ class SQLiteDatabase(Database):
 
     def _create(self) -> None:
         with (
-            suppress(FileExistsError),  # another process was quicker, and its ledger is as good
+            suppress(FileExistsError),  # another process has made the ledger meanwhile
             _whole(self.path) as temporary,
             _engine_for(temporary, self.lock_seconds).connect() as connection,
             connection.begin(),
@@ -145,7 +145,7 @@ def _engine_for(path: Path, lock_seconds: float) -> Engine:
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A temporary file, renamed once it is filled; raises ``FileExistsError`` if the name exists."""
-    if not path.parent.is_dir():  # a mistyped place must not become an empty ledger
+    if not path.parent.is_dir():  # a mistyped path must not become an empty ledger
         raise InputError(f"{path.parent}: there is no such folder; make it before the ledger")
     # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")

@@ -14,8 +14,8 @@
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
 ``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a concentrated
 grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within which it was
-requested; its ``analyst`` is empty, or the analyst whose allowance it counts against.  The allowances of
-an analyst add up, and the newest ``key`` counts: the SHA-256 of a token.
+requested; its ``analyst`` is empty, or the analyst whose allowance it counts against.  The
+allowances of an analyst add up; only the newest ``key``, the SHA-256 of a token, is valid.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
