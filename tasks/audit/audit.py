@@ -13,15 +13,15 @@ QUICK_DRAWS = 1_000
 QUICK_PAIRS = 8
 QUICK_SURVEYS = 2
 ATTENDED, UNATTENDED = 0.95, 0.999
-"""The joint confidence of all bounds of an audit: of one that a person requested, and of the short one
-before a release, which should hardly ever stop a correct schedule by chance."""
+"""The joint confidence of all bounds of an audit that a person requested, and of the short audit before
+a release, which should hardly ever stop a correct schedule by chance."""
 FULL_DRAWS = 20_000
 TOGETHER = "all together"
 
 
 def level_of_each(plan: Plan, together: float) -> float:
-    """The level of each bound, so that those of all releases hold jointly at level ``together``."""
-    # One bound more than there are releases: that of all of them together.
+    """The level of each bound, so that all bounds together hold at level ``together``."""
+    # One bound for each release, and one for all of them together.
     return 1 - (1 - together) / (len(plan.built) + 1)
 
 
@@ -93,7 +93,7 @@ def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, st
 
 
 def _noise(result: AuditResult) -> str:
-    """An upper bound on the width of the noise, as a multiple of the stated width."""
+    """An upper bound for the width of the noise, relative to the stated width."""
     if result.width is None or result.width.at_most == math.inf:
         return ""
     return f"<= {result.width.at_most:.2f}"

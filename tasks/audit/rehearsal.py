@@ -1,17 +1,17 @@
 """Tests ingest, validation and tally with two made-up surveys that differ in one unit.
 
-An audit draws from tallies that ``dpcore.audit`` makes up.  The rehearsal checks that real surveys
-lead to such tallies: the two surveys are written to Parquet, ingested, validated and tallied like
-the real one, and every release must get exactly the tallies of the audit.
+An audit draws from tallies that ``dpcore.audit`` makes up. The rehearsal checks that a survey leads to
+these tallies: the two surveys are written to Parquet, ingested, validated and tallied like a real one,
+and every release must get exactly the tallies of the audit.
 
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
 
-The unit in which they differ has one record more than is kept, and each has twice the largest weight.
-So the tallies differ if records are kept, or weights cut, otherwise than the sensitivities assume.  With
-``linked`` the surplus record comes last in the order, where it can, and all other units have one member.
-In a series the unit is in one period more than is counted, if there is one, with the same number of
-records in each; all other units are in the first period.
+The unit in which they differ has one record more than the plan keeps, and each of its records has twice
+the largest weight. So the tallies are wrong unless records are dropped and weights cut as the
+sensitivities assume. With ``linked`` the surplus record is last in the order, if possible, and all other
+units have one member. In a series the unit is in one period more than the plan counts, if there is one,
+with equally many records in each; all other units are in the first period.
 
 The far survey comes in three forms, which must give the same tallies: as Parquet in the plan's types;
 with floats for whole numbers, as a data frame with a missing value has them; and as a table of a
@@ -74,14 +74,14 @@ def rehearse(plan: Plan) -> None:
 
 def rehearse_shortly(plan: Plan) -> None:
     """``rehearse`` with the far survey alone, and few records."""
-    assert plan.built  # the copy keeps them: of so few records some could not be built
+    assert plan.built  # the copy keeps the releases: some could not be built for so few records
     rows = min(plan.rows, FEW + plan.adjacency.most)
     _rehearse(plan.model_copy(update={"rows": rows}), ("far",))
 
 
 def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     built = list(plan.built.values())
-    # What is computed is written: no date has the first year, month and weekday.
+    # Parts of dates are stored as columns: no date has the first year, month and weekday.
     own = {"source_name": "", "format": ""}
     whole = {
         name: _changed(column, {"from_": None, **own}) for name, column in plan.columns.items()
@@ -91,7 +91,7 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     adjacencies = [_of_one_period(plan, release.adjacency) for release in built]
     rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
     expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
-    # A connection takes longer than anything that is written, or read, of so few records.
+    # With so few records, opening a connection takes longer than writing or reading.
     with private_workspace(plan.dataset, "rehearsal") as workspace, _writer() as writer:
         for side, form in [(s, f) for s in sides for f in (FORMS if s == "far" else FORMS[:1])]:
             path = workspace / f"{side} {form}"
@@ -125,7 +125,7 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
 
 
 def _changed(section: Any, changes: dict[str, Any]) -> Any:
-    """A section of a plan with those changes whose keys it has."""
+    """A section of a plan with the changes to keys that it has."""
     known = set(getattr(type(section), "model_fields", ()))
     return (
         section.model_copy(update={k: v for k, v in changes.items() if k in known})
@@ -174,7 +174,7 @@ def _periods(plan: Plan, far: bool) -> Sequence[int]:
 
 
 def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
-    """The tally of the records of ``_write_survey``: of the changed unit, those in its first periods."""
+    """The tally of the records of ``_write_survey``: for the changed unit, only of its first periods."""
     assert plan.series
     assert plan.unit
     unit = last_cell(domain) if far else [0] * len(domain.axes)
@@ -211,7 +211,7 @@ def _one_each(plan: Plan, column: Column, far: bool) -> tuple[Sequence[Any], Seq
 
 
 def _at_points(tally: Tally) -> Tally:
-    """The tally with values at bounds moved to their own cells, if these bounds are point masses."""
+    """The tally with values at a bound moved to the bound's own cell, if it is a point mass."""
     domain = tally.domain
     if not any(isinstance(axis, Grid) and axis.points for axis in domain.axes):
         return tally
@@ -226,7 +226,7 @@ def _at_points(tally: Tally) -> Tally:
 
 
 def _where_equal(plan: Plan, tally: Tally) -> Tally:
-    """The tally with the yes-or-no columns of pairs that are often equal filled in."""
+    """The tally with the columns filled in that state whether a pair of often equal columns is equal."""
     domain = tally.domain
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):
@@ -268,7 +268,7 @@ def _write_survey(
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
     value = _last if far else _first
-    # One other unit's name is that of the unit, in capitals: a collation must not join the two.
+    # One other unit has the unit's name in capitals: a collation must not join the two.
     named = "CASE range WHEN 0 THEN 'ONE' ELSE 'other ' || range END"
     others = _record(plan, _first, named, 1)
     counted = [(others, _others(plan))]

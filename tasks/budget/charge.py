@@ -31,13 +31,13 @@ from tasks.workplace.step import log_line, step
 def check_budget(
     plan: Plan, release_id: str, published: Path, part: Fraction | None = None
 ) -> None:
-    """Raise what reserving would raise, before any private value is read; write nothing.
+    """Raise the error that reserving would raise, before any private value is read; write nothing.
 
     Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise the
-    ledger was lost, is an old copy, or is another one.  ``part``: the part of the grant that all
+    ledger was lost, is an old copy, or is the wrong one.  ``part``: the part of the grant that all
     requests together may spend; None for a release that nobody requested.
     """
-    # A missing one is not made here: a backup could then not be restored in its place.
+    # A missing ledger is not made here, because a new file would be in the way of a backup.
     ledger = ledger_if_any()
     if ledger:
         ledger.require_sound(plan.dataset)
@@ -58,8 +58,8 @@ def check_budget(
 
 
 def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Ledger) -> None:
-    """Tell a person who starts a new release of the last one of the same plan that was charged and has
-    no bundle: its run may have been killed, and the new one is charged again."""
+    """Point a person who starts a new release to the plan's last charged release without a bundle: its
+    run may have been killed, and the new release is charged again."""
     if FLOW_RUN in os.environ or ledger.release(plan.dataset, release_id):
         return
     same, made = ledger.ids_ending(plan.dataset, plan.digest, ""), folders_in(published)
@@ -74,7 +74,7 @@ def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Le
 
 
 def _may_grant(ledger: Ledger | None) -> bool:
-    """Whether the first use of a dataset grants what its plan states: if one person grants and runs."""
+    """Whether the first use of a dataset grants what its plan states: if one person uses the ledger."""
     return FLOW_RUN not in os.environ and not (ledger and ledger.shared)
 
 
@@ -91,7 +91,7 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
 
 
 def _require_name(plan: Plan, release_id: str, ids_ending: Callable[[str], list[str]]) -> None:
-    """Raise ``LedgerError`` if the plan's file was renamed, as a due time would be released twice."""
+    """Raise ``LedgerError`` if the plan's file was renamed: a due time would be released twice."""
     if (due := due_in(release_id)) is None:
         return
     made = ids_ending(f"-{due:{STAMP}}")
@@ -105,7 +105,7 @@ def _require_name(plan: Plan, release_id: str, ids_ending: Callable[[str], list[
 def require_budget(
     plan: Plan, release_id: str, ledger: Ledger, part: Fraction | None = None
 ) -> None:
-    """Raise what reserving would raise; an unknown dataset counts as granted what the plan states."""
+    """Raise the error that reserving would raise; for an unknown dataset the plan's grant is assumed."""
     account = ledger.account(plan.dataset)
     if account is None:
         return

@@ -2,8 +2,8 @@
 
 A ledger that was restored from an old copy lacks draws, and would charge and draw them again.  If a
 witness is configured, a run stops unless the ledger holds every draw of its dataset that the witness
-lists, and adds its own draws before anything is published.  A draw that was given up (VOID) counts as
-held: its name cannot be drawn again.
+lists, and adds its own draws before anything is published.  A draw that was given up (VOID) is not
+missed, because its name cannot be drawn again.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
                            then the number of draws, which is missing in a truncated file; then, where
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SIGNATURE, NUMBER = "signature  ", "draws  "
 ROOM = 2**16
-"""The bytes that must be free on the disk for the draws that a run adds."""
+"""Bytes that must be free on the disk for the draws that a run adds."""
 
 RECOVER = (
     "restore a newer copy of the ledger. If there is none, `dprelease ledger recover {dataset} --who WHO"
@@ -75,9 +75,9 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
             f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
         )
-    seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
+    seen = _read(path)  # read before the ledger, so that a draw in between does not look lost
     _require_covered(path, seen, ledger, dataset)
-    # Tried now: a witness that cannot be replaced after the draws would stop a run that has paid.
+    # Tried now: if the witness could not be replaced after the draws, a charged run would stop.
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
         room.write(b"." * (path.stat().st_size + ROOM))
         room.flush()
@@ -90,7 +90,7 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
     Draws that it lists stay listed, whether the ledger holds them or not.
     """
     with _alone(path):
-        # Again, where a run on another machine may have put an older list in place meanwhile.
+        # Repeated, because a run on another machine may have written an older list meanwhile.
         while True:
             seen = None if _is_missing(path) else _read(path)
             wanted = sorted({*(seen or ()), *_known(ledger)[0]})
@@ -108,11 +108,11 @@ def add_to_checkpoint(ledger: Ledger, dataset: str) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process of this machine write at a time, so that no older list replaces a newer one."""
+    """Lock the witness for the processes of this machine, so that no older list replaces a newer one."""
     lock = path.with_name(f".{path.name}.lock")
     try:
         new = not lock.exists()
-        with lock.open("a") as file:  # also where it exists, to see that this user may write it
+        with lock.open("a") as file:  # even if it exists, to check that this user may write it
             if new:
                 os.fchmod(file.fileno(), _mode(path.parent))
         with locked(lock):
@@ -161,7 +161,7 @@ def _is_missing(path: Path) -> bool:
         path.stat()
     except FileNotFoundError:
         return True
-    except OSError:  # this user may not look there, which is an error when it is read
+    except OSError:  # this user may not enter the folder; reading raises the error
         pass
     return False
 
@@ -215,7 +215,7 @@ def _open_as_before(path: Path, file: int) -> None:
         return
     with suppress(PermissionError):
         found = path.stat()
-        # The group first: with another group, the mode would open the file to the wrong people.
+        # The group first: otherwise the mode would open the file to the wrong group.
         os.fchown(file, -1, found.st_gid)
         os.fchmod(file, S_IMODE(found.st_mode))
 

@@ -7,8 +7,8 @@
                                                       at most 1,000 of a plan are counted
     dprelease_runs_total{dataset, outcome}            by exit code, waits or interrupted
     dprelease_steps_seconds{step}                     a summary: seconds, and how often
-    dprelease_notices_total{dataset, trouble}         what the operator was notified of
-    dprelease_events_unread                           lines that are no whole event, and are not counted
+    dprelease_notices_total{dataset, trouble}         notices to the operator
+    dprelease_events_unread                           lines that are not a complete event
 
 The last four are computed from events (``tasks.workplace.events``); all of it is public.
 """

@@ -1,4 +1,4 @@
-"""Checks that ledger, draws and bundles agree, for an operator after a crash or a restored backup.
+"""Checks that ledger, draws and bundles agree, after a crash or a restored backup.
 
 A run in progress looks like a run that died, so check when no run is in progress.  Nothing is repaired
 here: each fault states what a person can do about it.

@@ -28,8 +28,8 @@ from tasks.ledger.records import exact_text
 def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     """Enter every bundle in a dataset's folder that is missing in the ledger, the oldest first.
 
-    If the configured key signed a bundle whose draws the ledger has, its missing approval and digest are
-    entered too: draws prove what was charged, but not the rest of a bundle.
+    If the ledger has a bundle's draws but not its approval or digest, these are entered only if the
+    configured key signed the bundle, because draws prove only what was charged.
 
     Returns their release ids.  Raises ``BundleError`` for a bundle that is damaged, not signed with the
     configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
@@ -89,10 +89,10 @@ def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReade
 
 
 def _amounts(left: Budget, spent: Budget) -> str:
-    """The options of ``ledger allow`` that make what is ``left`` cover what was ``spent``."""
+    """The options of ``ledger allow`` that raise the amount ``left`` to the amount ``spent``."""
     if spent.rho:
         return f" --alpha NUMBER (rho = {decimal_text(spent.rho - left.rho)} is missing)"
-    alpha = max(spent.alpha - left.alpha, Fraction(0)) or spent.alpha  # none allows no beta either
+    alpha = max(spent.alpha - left.alpha, Fraction(0)) or spent.alpha  # else beta would be 0 too
     beta = max(spent.beta - left.beta, Fraction(0))
     return f" --alpha {exact_text(alpha)}" + (f" --beta {exact_text(beta)}" if beta else "")
 
@@ -114,7 +114,7 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    # All of the grant: the release was within the plan's part when it was made.
+    # The whole grant, because the release was within the plan's part when it was made.
     part = Fraction(1) if manifest.request else None
     analyst = plan.publication.requester if manifest.request == "allowance" else None
     digest = manifest.plan_digest

@@ -74,7 +74,7 @@ def reprice_facts(ledger: Ledger, dataset: str, beta: Fraction | None = None) ->
 def _priced(
     ledger: Ledger, dataset: str, beta: Fraction | None
 ) -> tuple[list[Charged], Budget, list[Price], Fraction]:
-    """The events, their charge, their prices by each accountant, and the beta of these prices."""
+    """The events, their charge, their prices by each accountant, and the beta used for these prices."""
     events = charged_events(ledger, dataset)
     charged = total(each.budget for each in events)
     if beta is None:

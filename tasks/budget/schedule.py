@@ -32,7 +32,7 @@ def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datet
     ends, to_come = _end_of_year(begins), max(begins, now)
     left = remaining(plan, ledger)
     runs = runs_left(plan, left, ledger)
-    # One due time too many shows that they do not fit; a year may have half a million.
+    # One due time too many is enough to see that they do not fit; a year may have half a million.
     if len(list(islice(due_times(schedule, to_come, ends), runs + 1))) <= runs:
         return
     raise BudgetError(
@@ -76,5 +76,5 @@ def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list
 
 
 def _end_of_year(begins: datetime) -> datetime:
-    leap_day = (begins.month, begins.day) == (2, 29)  # which the next year does not have
+    leap_day = (begins.month, begins.day) == (2, 29)  # 29 February is missing in the next year
     return (begins - timedelta(days=leap_day, seconds=1)).replace(year=begins.year + 1)

@@ -1,4 +1,4 @@
-"""The ledger's knowledge of a dataset in words: account, history and faults."""
+"""Describes a dataset's account, history and faults in the ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
     from tasks.ledger import Ledger  # slow to import
     from tasks.ledger.runs_and_grant import at_its_run
 
-    # A ledger that is lost is not made anew: then no copy could be restored in its place.
+    # A lost ledger is not made again, because a new file would be in the way of a backup.
     ledger = Ledger(ledger_url(), create=False)
     plan = at_its_run(plan, ledger)
     dataset = plan.dataset
@@ -39,7 +39,7 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
 
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
-    """Why the ledger would refuse a release although the budget covers it; empty if it would not."""
+    """The reason why the ledger would refuse a release although the budget covers it; else empty."""
     from tasks.ledger import charges_of
     from tasks.ledger.runs_and_grant import no_grant, require_grant
 

@@ -1,4 +1,4 @@
-"""Computes before any draw whether a plan supports a model, and the expected errors."""
+"""Computes whether a plan supports a model, and its expected errors, before any draw."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ASSUMED = 2.0
 own release unless tables are more accurate by this factor."""
 
 RELATED = 1.4
-"""The factor by which relations between columns enlarge a model's privacy errors, about the median over
+"""Relations between columns enlarge a model's privacy errors by about this factor: the median over
 models of public tables (``benchmarks.first_hour``)."""
 
 
@@ -87,14 +87,14 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
     columns: dict[str, Any] = {}
     for axis, own in zip(domain.axes, codes, strict=True):
         even = {axis.name: ColumnDensity.uniform(axis)} if isinstance(axis, Bins) else {}
-        # By itself: to relate the ranks of several columns takes time, and these are independent.
+        # Each column alone: drawing related ranks would take time, and these columns are independent.
         columns |= decode_records(Domain((axis,)), own[:, None], even, generator)
     return np.stack(codes, axis=1), columns
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The ``largest_ratio`` of a model, for a plan that decides between methods: what tables answer is
-    enlarged by ``ASSUMED``.
+    """The ``largest_ratio`` of a model, for a planner that chooses between methods: for a fit to tables
+    it is multiplied by ``ASSUMED``.
 
     Raises ``InputError`` if the plan does not support the model.
     """
@@ -106,7 +106,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
 def largest_ratio(found: Fit) -> float:
     """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
     noise hides a term."""
-    # A model of a mean has nothing but its intercept.
+    # A model of a mean has only an intercept.
     terms = [c for c in found.coefficients if c.name != CONSTANT] or found.coefficients
     return max(map(_ratio, terms))
 

@@ -182,7 +182,7 @@ def explanation(
                 "name": v.name,
                 "verdict": v.says,
                 "error": v.words,
-                # Stays null if no amount makes it good; then the next key may say `rough_from`.
+                # Null if no amount makes it good; then `rough_from` may state the amount for rough.
                 "good_from": None,
                 f"{v.aim}_from": v.enough and str(v.enough),
             }
@@ -202,7 +202,7 @@ def explanation(
 
 def _numbers(release: Release) -> int:
     """The number of noisy values."""
-    # A search has a noisy count for every possible text, and publishes at most these.
+    # A search adds noise to the count of every possible text, but publishes at most these.
     if isinstance(release, FoundCategories):
         return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))

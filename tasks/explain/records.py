@@ -12,7 +12,7 @@ from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
 
 CLEARLY = 0.9
-"""Distances in a simulation count as equal if the smaller is over this fraction of the larger."""
+"""Distances in a simulation count as equal if the smaller is above this fraction of the larger."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:
@@ -22,7 +22,7 @@ def records_text(plan: Plan) -> Iterator[str]:
         release = plan.built[section.name]
         if not (drawn and isinstance(section, MicrodataSection) and isinstance(release, Microdata)):
             continue
-        # Records of two columns follow their one table, whatever release it is in.
+        # Records of two columns follow their only table, whatever release it is in.
         if plan.linked or plan.series or len(release.domain.axes) < 3:
             continue
         keys = {"kind": "histogram", "name": section.name, "columns": section.columns}

@@ -56,7 +56,7 @@ FEWER_TERMS = "fewer terms"
 class Verdict:
     """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to reduce the error;
     ``enough``: the least alpha or rho with which the grade is ``aim``, or None if no amount is enough;
-    ``aim``: good, or rough if no amount makes it good; ``split``: the shares of grades, if they
+    ``aim``: good, or rough if no amount makes it good; ``split``: the shares of each grade, if tables
     differ."""
 
     name: str
@@ -72,7 +72,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
     for name, built in plan.of_period.items():
         if name in plan.inside_bins and isinstance(built, Margins):
-            continue  # its cells are for records; nobody reads one of them
+            continue  # its cells serve to draw records and are not read one by one
         split = ""
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))
@@ -85,8 +85,8 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             hidden = hidden_terms(built, _shares(plan, built))
             says, words = verdict(error), in_words(built, error, hidden)
         enough, aim = None, GOOD_WORD
-        # Unless noise hides a term, the error of a measured model follows from this one, without search;
-        # of groups, noise may hide the sizes.
+        # Unless noise hides a term, a measured model's error at other budgets follows from this one,
+        # without a search; for groups, noise may hide their sizes.
         scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
         if says != GOOD_WORD and scales and error and math.isfinite(error):
             enough = _at_least(_scaled(plan, error / GOOD))
@@ -159,14 +159,14 @@ def _verdict_on_tables(distances: Sequence[tuple[float, float]]) -> str:
 
 
 def _split(distances: Sequence[tuple[float, float]]) -> str:
-    """The shares of the grades of tables, empty if all are alike."""
+    """The share of tables with each grade; empty if all have the same grade."""
     grades = [grade(True, *each) for each in distances]
     parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in reversed(GRADES) if g in grades]
     return ", ".join(parts) if len(parts) > 1 else ""
 
 
 def _of_tables(distances: Sequence[tuple[float, float]], split: str) -> str:
-    """The error of tables in words, and the shares of their grades."""
+    """The error of tables in words, and the share of tables with each grade."""
     percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
     differ = f"; the bundle will grade its tables about {split}" * bool(split)
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"

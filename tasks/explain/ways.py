@@ -54,7 +54,7 @@ def model_widths(plan: Plan) -> list[Widths]:
     for formula, family in _questions(plan):
         try:
             name, width = _width(plan, formula, family)
-        except InputError:  # the plan is refused for it where models are checked
+        except InputError:  # the plan is refused when its models are checked
             continue
         answering.add(name)
         found.append(Widths(formula, family, _way(plan, name), {_way(plan, name): width}, []))

@@ -1,1 +1,1 @@
-"""Models and what they need: formulas, the evidence of a release, and fits with errors that hold."""
+"""Fits models to releases: reads formulas, and estimates coefficients with valid errors."""

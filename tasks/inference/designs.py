@@ -1,4 +1,4 @@
-"""Formulas over the columns of a release: what each term is for records, and for cells of tables."""
+"""Formulas over the columns of a release: the values of their terms for records and table cells."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from schemas.releases.formulas import (
 def design_of(
     formula: str, domain: Domain, codes: Integers, columns: Mapping[str, Any], binary: bool
 ) -> ModelDesign:
-    """Read a formula for records of these codes (m, axes) and values.
+    """Read a formula for records with these codes (m, axes) and values.
 
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
-    ``InputError`` where the formula cannot be read, or names a column that the release lacks.
+    ``InputError`` if the formula cannot be read, or names a column that the release lacks.
     """
     plain = with_plain_names(formula, domain, columns)
     formula, domain, columns, _ = plain
@@ -89,7 +89,7 @@ def numbers_of(
 
 @dataclass(frozen=True, eq=False)
 class _FormulaColumns:
-    """The columns that a formula names, of records of which some have a value in all of them."""
+    """The columns that a formula names. At least one record has a value in all of them."""
 
     records: ModelRecords
     named: Sequence[str]
@@ -104,14 +104,14 @@ class _FormulaColumns:
 
     @cached_property
     def seen(self) -> dict[str, Integers]:
-        """For each column the cells that some record has."""
+        """For each column, the cells that contain records."""
         kept = self.records.codes[self.records.kept]
         return {name: np.unique(kept[:, place]) for name, place in self.places.items()}
 
     def frame(self, values: Mapping[str, Any]) -> Any:
-        """Columns as formulas take them: numbers, or the categories that some record has.
+        """Columns in the form for formulas: numbers, or the categories that occur in records.
 
-        Raises ``InputError`` for text of which noise left only groups of categories.
+        Raises ``InputError`` for text if only groups of its categories are left.
         """
         axes = [self.domain.axes[i] for i in self.places.values()]
         for axis in axes:
@@ -125,7 +125,7 @@ class _FormulaColumns:
         return formula_frame(axes, self.seen, values)
 
     def variable(self, name: str, values: Floats, spec: Any, column: int) -> Variable:
-        """One column of a model matrix: its values for the kept records, and by cells."""
+        """One column of a model matrix: its values for the kept records, and for cells."""
         attributes = columns_of_term(spec, column, self.domain.axes)
         at_middles = partial(self._at_middles, spec, column, attributes)
         return Variable.over(name, values, self.records, attributes, at_middles)
@@ -140,7 +140,7 @@ class _FormulaColumns:
             for name, place in self.places.items()
         }
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # categories that no record has
+            warnings.simplefilter("ignore")  # categories without records
             found = spec.get_model_matrix(self.frame(values), na_action="ignore")
         result = np.asarray(found.to_numpy(dtype=float)[:, column])
         null = np.any(
@@ -149,7 +149,7 @@ class _FormulaColumns:
         return np.where(null | ~np.isfinite(result), 0.0, result)
 
     def notes(self, terms: Sequence[Variable]) -> Iterator[str]:
-        """Categories that no record has, and those that are numbers and enter as such."""
+        """Notes on categories without records, and on categories that enter as numbers."""
         for name, place in self.places.items():
             axis = self.domain.axes[place]
             if isinstance(axis, Categories):
@@ -165,7 +165,7 @@ class _FormulaColumns:
                     )
 
     def present(self) -> tuple[Variable, ...]:
-        """For each nullable column whether a record has a value."""
+        """For each nullable column, whether a record has a value."""
         found = []
         for name, place in self.places.items():
             axis = self.domain.axes[place]

@@ -1,4 +1,4 @@
-"""Models from a bundle: estimates with their errors from sampling and from privacy.
+"""Models from a bundle: estimates with their sampling and privacy errors.
 
 found = bundle.fit("affairs ~ religious + yrs_married")
 print(found)
@@ -25,8 +25,8 @@ from tasks.inference.designs import design_of
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model; printing it shows a table.  ``notes``: what the reader should know; they include
-    ``assumes``: what sampling errors assume in addition to independent records.
+    """A fitted model; printing it shows a table.  ``notes``: for the reader; they include ``assumes``:
+    the assumptions of sampling errors besides independent records.
     """
 
     formula: str
@@ -58,7 +58,7 @@ class Fit:
             f"{'':{width}}  {'estimate':>10} {'sampling':>10} {'privacy':>10}   95% interval",
         ]
         for c in self.coefficients:
-            # Without an interval an estimate may be anything, such as -2e12; `frame` has it.
+            # Without an interval an estimate means nothing: it may be -2e12. `frame` contains it.
             middle, ends = c.shown if math.isfinite(c.standard_error) else ("-", "none")
             errors = f"{c.sampling_error:10.3g} {c.privacy_error:10.3g}"
             lines.append(f"{c.name:{width}}  {middle:>10} {errors}   {ends}")
@@ -74,9 +74,9 @@ def fit_of(
     numbers: tuple[Floats, Floats, Floats],
     hidden: str,
 ) -> Fit:
-    """A fit of terms; ``numbers``: (k,) values, errors by sampling and errors by privacy.
+    """A fit of terms; ``numbers``: (k,) values, sampling errors and privacy errors.
 
-    ``hidden``: why an error may not be finite.
+    ``hidden``: the reason for errors that are not finite.
     """
     coefficients = tuple(
         Coefficient(name, float(value), float(sampling), float(privacy), 1.0)
@@ -90,8 +90,8 @@ def fit_of(
 def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
     """Fit a linear, logistic (``binomial``) or Poisson model.
 
-    Raises ``InputError`` where the formula cannot be read, where the columns of a term were not
-    measured together with the response or with another term's, and where the model has no solution.
+    Raises ``InputError`` if the formula cannot be read, if the columns of a term were not measured
+    together with the response or with those of another term, or if the model has no solution.
     """
     if family not in FAMILIES:
         raise InputError(f"family: must be one of {', '.join(FAMILIES)}, not {family!r}")
@@ -104,7 +104,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
 def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     """Releases of counts that can be combined; one with all columns of the model comes first.
 
-    If several have them all, the one with the most columns is first; of equal ones, one from which
+    If several have them all, the one with the most columns is first; among equals, one from which
     records are drawn.
     """
     drawn = {section.from_ for section in plan.synthesis}

@@ -1,4 +1,4 @@
-"""Linear models from a release of moments: no table, bin or synthetic record takes part.
+"""Linear models from a release of moments, without tables, bins or synthetic records.
 
 The response and every term must be a sum of columns: of numbers and of indicators of categories.  The
 formula is computed at weighted points in place of the records (``dpcore.post.points``).
@@ -19,15 +19,15 @@ from tasks.inference.designs import numbers_of
 from tasks.inference.fit import Fit, answering, fit_of
 
 EXACT = 1e-9
-"""By what part of its size a term may differ from a sum of columns: rounding."""
+"""A term may differ from a sum of columns by this fraction of its size, because of rounding."""
 
 
 def fit_moments(
     plan: Plan, points_of: Callable[[Moments], Points], formula: str, family: str
 ) -> tuple[str, Fit] | None:
-    """The release that answers, and its fit; None where moments cannot, and tables might.
+    """The release that answers, and its fit; None if moments cannot answer but tables might.
 
-    Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
+    Raises ``InputError`` if nothing in the plan can answer, or the model has no solution.
     """
     reasons = []
     for release in plan.of_period.values():
@@ -46,7 +46,7 @@ def fit_moments(
 
 
 def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str], Floats, Floats]:
-    """Names of terms, their values (s, k) and those of the response (s,) at the points."""
+    """Names of terms, and values of the terms (s, k) and of the response (s,) at the points."""
     if family != "gaussian":
         raise InputError(
             f"family: {release.name} measures moments, which answer linear models; for {family} add a"
@@ -54,7 +54,7 @@ def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str
         )
     products = release.products
     names, terms, response = numbers_of(formula, release.domain, products.places())
-    # Products of at most one column: what these cannot express is no sum of columns.
+    # Products of at most one column: only their linear combinations are sums of columns.
     once = products.features()[:, products.degrees.sum(axis=1) <= 1]
     for name, values in [("the response", response), *zip(names, terms.T, strict=True)]:
         left = values - once @ np.linalg.lstsq(once, values, rcond=None)[0]

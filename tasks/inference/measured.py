@@ -1,4 +1,4 @@
-"""Models that have a release of their own: one of the same formula, or moments."""
+"""Models that a release measures: for the same formula, or by moments."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Draws = Callable[[str], Noisy]
 """The draw of a release, by its name."""
 
 Shares = Callable[[Domain], Mapping[str, Floats]]
-"""By column, the share of each cell (cells,), as it is supposed."""
+"""By column, the assumed share of each cell (cells,)."""
 
 
 class _SameModel(NamedTuple):
-    """A formula of a measured model, the names (p,) of its terms, and the change (p, p) from the
-    coefficients as they were measured to those of this formula."""
+    """A formula of a measured model, the names (p,) of its terms, and the matrix (p, p) from the
+    measured coefficients to the coefficients of this formula."""
 
     formula: str
     names: Sequence[str]
@@ -44,9 +44,9 @@ class _SameModel(NamedTuple):
 def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
     """The formula and the family that a reader means.
 
-    A family may stand before the formula, as in ``dprelease init --model``.  By default it is that of a
-    measured model with the same response and terms; otherwise logistic for a column of two categories,
-    and linear for any other.  Such a column means the event that ``init`` takes for it.
+    A family may come before the formula, as in ``dprelease init --model``. By default it is the family
+    of a measured model with the same response and terms; otherwise logistic if the response has two
+    categories, else linear. Of two categories, the event is the one that ``init`` chooses.
     """
     said, formula = named_family(formula)
     family = MODELS.get(family or said, family or said)
@@ -62,8 +62,7 @@ def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
 
 
 def _about_event(plan: Plan, formula: str) -> str:
-    """The formula about the event that a column of two categories means as a response; empty for any
-    other response."""
+    """The formula with the event for a response of two categories; empty for any other response."""
     answer, _, terms = formula.partition("~")
     name = answer.strip().strip("`")
     column = plan.columns.get(name)
@@ -82,10 +81,10 @@ def fit_measured(
     family: str,
     shares: Shares | None = None,
 ) -> tuple[str, Fit] | None:
-    """The release that answers, and its fit; None where tables of counts may answer.
+    """The release that answers, and its fit; None if tables of counts may answer.
 
-    ``draws``: None before there are any, for what is expected of columns with these ``shares``.
-    Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
+    ``draws``: None before the draws, for the fit expected for columns with these ``shares``. Raises
+    ``InputError`` if nothing in the plan can answer, or the model has no solution.
     """
     models = list[str]()
     for release in plan.of_period.values():
@@ -112,8 +111,8 @@ def fit_measured(
 
 
 def wider(plan: Plan, name: str, found: Fit) -> list[str]:
-    """How wide the intervals of a model are that was fitted to the release ``name``, and how wide they
-    would be if its budget had measured the model; a line, or none where that is not possible."""
+    """At most one line: how wide the intervals of a model fitted to the release ``name`` are, and how
+    wide they would be if the release's budget had measured the model."""
     terms = [c for c in found.coefficients if c.name != CONSTANT and c.sampling_error > 0]
     ratios = [c.standard_error / c.sampling_error for c in terms]
     here = [ratio for ratio in ratios if math.isfinite(ratio)]
@@ -124,7 +123,7 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         asked = section.release(replace(plan.facts, rows=answers.rows), answers.share)
         assert isinstance(asked, MeasuredModel)
         direct = asked.width_ratio
-    except ValueError:  # a formula that no plan may hold, or a budget without beta
+    except ValueError:  # a formula that is not valid in a plan, or a budget without beta
         return []
     if not here:
         return []
@@ -157,14 +156,14 @@ def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) 
 
 
 def _in_words_of(release: MeasuredModel, formula: str) -> _SameModel | None:
-    """The measured model in the words of a formula; None if that is another model.
+    """The measured model with the terms of a formula; None if the formula is another model.
 
-    If only the order of terms differs, the words are the release's own.
+    If only the order of terms differs, the release's own formula is kept.
     """
     assert release.terms is not None
     try:
         terms = terms_of(formula, release.family, release.terms.axes)
-    except ValueError:  # of other columns, or of what cannot be computed in these cells
+    except ValueError:  # has other columns, or cannot be computed in these cells
         return None
     change = release.terms.change_to(terms)
     if change is None:

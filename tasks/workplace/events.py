@@ -22,7 +22,7 @@ from tasks.workplace.places import place
 
 VARIABLE = "DPRELEASE_EVENTS"
 WAITS = "waits"
-"""The outcome of a run that is suspended until somebody decides."""
+"""The outcome of a run that waits for a decision."""
 
 INTERRUPTED = "interrupted"
 

@@ -19,7 +19,7 @@ from dpcore.errors import InputError
 from tasks.workplace.places import FLOW_RUN, lasting, place
 
 OUTSIDE = "outside"
-"""The name, in a private workspace, of a link to an outside folder that is removed with it."""
+"""The name, in a private workspace, of a link to a folder elsewhere that is removed with it."""
 
 
 def home() -> Path:
@@ -66,7 +66,7 @@ def ledger_exists() -> bool:
     try:
         return file is None or file.exists()
     except OSError:
-        return True  # unknown; opening it says why
+        return True  # unknown; opening it raises the reason
 
 
 def private_folder(path: Path) -> Path:
@@ -132,7 +132,7 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
 
 
 def claim_outside(workspace: Path, folder: Path) -> None:
-    """Arrange that an outside folder, not created yet, is removed if the workspace's run is killed."""
+    """Register a folder outside the workspace, before it exists, for removal if the run is killed."""
     (workspace / OUTSIDE).symlink_to(folder)
 
 
@@ -142,7 +142,7 @@ def remove_abandoned() -> None:
     with locked(parent / ".lock"):
         for folder in [path for path in parent.iterdir() if path.is_dir()]:
             if not _in_use(folder):
-                # The outside folder first: without the link, nobody would find it again.
+                # The other folder first: without the link, nobody would find it again.
                 if (folder / OUTSIDE).is_symlink():
                     shutil.rmtree((folder / OUTSIDE).readlink(), ignore_errors=True)
                 shutil.rmtree(folder, ignore_errors=True)

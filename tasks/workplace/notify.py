@@ -27,8 +27,8 @@ def notify(dataset: str, release_id: str, trouble: str) -> None:
     address = os.environ.get("DPRELEASE_WEBHOOK")
     if not address:
         return
-    # In a thread that may be left behind: the timeout limits each wait for the receiver, so one that
-    # answers slowly, byte by byte, could hold the run up for ever.
+    # In a thread that may be left behind: the timeout limits each single wait, so a receiver that
+    # answers byte by byte could block the run for ever.
     sending = threading.Thread(
         target=_post, args=(address, line, dataset, release_id, trouble), daemon=True
     )

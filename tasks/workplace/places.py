@@ -1,4 +1,4 @@
-"""Files and folders that the environment names; they must outlast a run.
+"""Files and folders that environment variables name; they must outlast a run.
 
 A worker runs each flow in a folder that is removed with the run.  A relative path would lead into it, so
 that even a ledger would be lost and the next run granted the whole budget; so relative paths are
@@ -18,13 +18,13 @@ NAMED_FILES = ("DPRELEASE_CHECKPOINT", "DPRELEASE_EVENTS", "DPRELEASE_SIGNING_KE
 
 
 def place(variable: str) -> Path | None:
-    """The path that an environment variable names, if it names one; raises as ``lasting``."""
+    """The path in an environment variable, or None if it is not set; raises as ``lasting``."""
     written = os.environ.get(variable)
     return lasting(Path(written), variable) if written else None
 
 
 def lasting(path: Path, named_by: str) -> Path:
-    """The path; raises ``InputError`` where it is relative to the folder of a worker's run."""
+    """The path; raises ``InputError`` if it is relative to the folder of a worker's run."""
     if FLOW_RUN in os.environ and not path.expanduser().is_absolute():
         raise InputError(
             f"{named_by}: {path} is relative to the folder of this run, which is removed with the run;"

@@ -33,7 +33,7 @@ def due_times(
     They are the times at which Prefect runs it: see ``_instant``.  Raises ``PlanError`` if it is never
     due.
     """
-    croniter: Any = import_module("prefect._vendor.croniter").croniter  # it states no types
+    croniter: Any = import_module("prefect._vendor.croniter").croniter  # the package has no types
     zone, day = ZoneInfo(schedule.timezone), timedelta(days=1)
     start, known = start.astimezone(UTC), False
     held: set[datetime] = set()
@@ -52,7 +52,7 @@ def due_times(
         for midnight in croniter(days, before).all_next(datetime):
             known = True
             held |= {_instant(zone, midnight + time) for time in times}
-            # Prefect moves a time by a day at most, so nothing that follows is due before this.
+            # Prefect moves a time by at most a day, so nothing that follows is due before this.
             follows = ((midnight + day, 0), (midnight + day, 1), (midnight + 2 * day, 1))
             ahead = max(_offset(zone, wall, fold) for wall, fold in follows)
             settled = (midnight + day).replace(tzinfo=UTC) - ahead

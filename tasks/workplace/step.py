@@ -84,7 +84,7 @@ class Step(Generic[P, R]):
         from prefect import task
         from prefect.cache_policies import NO_CACHE
 
-        # A cache policy can make Prefect store what the step returns, so both are ruled out.
+        # A cache policy can make Prefect store the result, so caching is switched off too.
         return task(
             name=self.name,
             task_run_name=self.run_name,
@@ -129,7 +129,7 @@ def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], S
 
 
 def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R]:
-    """Wrap a function so that its errors are public; it reports its beginning, progress and end."""
+    """Wrap a function so that its errors are public and its beginning, progress and end are reported."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -175,7 +175,8 @@ def _lost(error: Exception) -> ServerError | None:
 
 
 def _full(error: Exception) -> DPReleaseError | None:
-    """The error that a step raises if a disk is full, which Arrow reports only in words; else None."""
+    """The error that a step raises if a disk is full (which Arrow only says in its message); else
+    None."""
     full = isinstance(error, OSError) and (
         error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
     )
