@@ -53,7 +53,7 @@ def show_explanation(plan: Plan) -> None:
 
 @step("show the earlier answer")
 def show_earlier(words: str) -> None:
-    """Show that a question was asked before, instead of its cost."""
+    """Show that a question was asked before, and so costs nothing."""
     from prefect.artifacts import create_markdown_artifact
 
     sentence = f"{words[0].upper()}{words[1:]}."

@@ -1,4 +1,4 @@
-"""The markdown of Prefect artifacts, made of the plan, the ledger, audits and tables to be published."""
+"""Writes the markdown of Prefect artifacts from plan, ledger, audits and tables to be published."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
@@ -30,7 +30,7 @@ def table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def cost_and_accuracy(plan: Plan) -> str:
-    """What each release costs, and how wrong its numbers may be; models alone have no such errors."""
+    """The cost and the expected errors of each release; no errors if all releases are models."""
     errors = error_rows(plan)
     return "\n\n".join(
         [

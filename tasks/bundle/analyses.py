@@ -31,7 +31,7 @@ STATED = (
 
 @step("fit models")
 def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisRecord]:
-    """Fit every model of the plan; one that has no solution gets a reason and no coefficients."""
+    """Fit every model of the plan; a model without a solution gets a reason instead of coefficients."""
     if not plan.analyses:
         return []
     parts = measured_parts(plan, release_id)
@@ -84,7 +84,7 @@ def _fitted(
 
 
 def coefficients_table(name: str, found: Fit) -> Table:
-    """One row for each coefficient; its numbers are null if it has no errors, with the reason."""
+    """One row for each coefficient; if it has no errors, its numbers are null and a reason is given."""
     rows = [coefficient.row for coefficient in found.coefficients]
     hidden = np.array([not np.isfinite(row["standard_error"]) for row in rows], dtype=bool)
     parts = []

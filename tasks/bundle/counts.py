@@ -75,8 +75,8 @@ class CountTables(ABC):
 
         It is the best estimate from all releases of the bundle, so two tables give one answer (``best``,
         ``sources``).  ``weights``: true, false or a number for each row, or a
-        function of the columns; all rows by default.  The error includes the covariance of cells, which
-        arises where tables were made to agree.
+        function of the columns; all rows by default.  The error includes covariances of cells, which
+        arise when tables are made consistent.
         """
         columns = self.table(table)
         if not len(_counts(table, columns)):
@@ -95,7 +95,7 @@ class CountTables(ABC):
         the share has no standard error, but a 90% set (``dpcore.estimates.estimate.share_of``).
         Raises ``InputError`` for weights other than true and false.
         """
-        self.total(table, of)  # refuses no rows, and none that is chosen
+        self.total(table, of)  # refuses a table without rows, and a choice of none
         columns = self.table(table)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
         if not np.isin([factors, chosen], (0, 1)).all():
@@ -144,7 +144,7 @@ class CountTables(ABC):
         return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
 
     def _explain_absence(self, table: str) -> str:
-        """The reason why cells are missing from a table, as the release states it."""
+        """The reason, stated by the release, why cells are missing from a table."""
         facts = self.record_of(table).facts
         threshold = f" The threshold is {facts['threshold']:,}." if "threshold" in facts else ""
         return f"{facts.get('absent_cells', '')}{threshold}"
@@ -166,7 +166,7 @@ class CountTables(ABC):
 
 
 def _counts(table: str, columns: Columns) -> NDArray[Any]:
-    """The most accurate unbiased counts of a table, (rows,)."""
+    """The most accurate unbiased counts (rows,) of a table."""
     value = next((columns[name] for name in UNBIASED if name in columns), None)
     if value is None:
         raise InputError(f"{table}: is not a table of counts")

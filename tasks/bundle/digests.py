@@ -27,7 +27,7 @@ def manifest_bytes(bundle: Path) -> bytes:
     if not has_file(bundle, MANIFEST):
         raise BundleError(f"{bundle}: {MANIFEST} is missing")
     with readable(bundle):
-        if not stat.S_ISREG((bundle / MANIFEST).lstat().st_mode):  # a pipe would never end
+        if not stat.S_ISREG((bundle / MANIFEST).lstat().st_mode):  # reading a pipe would never end
             raise BundleError(f"{bundle}: {MANIFEST} is not a regular file")
         return (bundle / MANIFEST).read_bytes()
 

@@ -1,4 +1,4 @@
-"""The evidence for models: the combined results of all releases on the columns of one of them."""
+"""The evidence for models: combined estimates from all releases, for the columns of one release."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def evidence_of(
     measured, noisy = found.release, found.noisy
     alike = [part for part in parts if part.release.unit == release.unit]
     known = [(part.agreement, part.release.domain.axes) for part in alike]
-    if measured is not release:  # its tables answer for themselves, and are not among the parts
+    if measured is not release:  # its tables are not among the parts, so they are added here
         assert noisy is not None
         agreed = measured.agreement(noisy)
         assert agreed is not None
@@ -48,7 +48,7 @@ def evidence_of(
         raise InputError(
             f"{release.name}: the noisy number of records is {rows:.0f}: nothing can be fitted"
         )
-    # Reversed, so that of several synthetic tables from one release the first is taken.
+    # Reversed, so that the first of several synthetic tables from one release is used.
     drawn = {section.from_: section for section in reversed(plan.synthesis)}
     section = drawn.get(release.name) or Synthesis.model_validate(
         {"name": "records", "from": release.name, "rows": 1}

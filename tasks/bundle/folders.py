@@ -1,4 +1,4 @@
-"""Lists folders; one that cannot be read is an error, and never counts as empty or missing."""
+"""Lists folders. An unreadable folder is an error, and never counts as empty or missing."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dpcore.errors import UnreadableError
 
 @contextmanager
 def readable(place: Path) -> Iterator[None]:
-    """Within this context, raise ``UnreadableError`` if something at this place cannot be read."""
+    """Within this context, raise ``UnreadableError`` if something at this path cannot be read."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Implicates of a synthetic table: versions of its records that differ as the noise might have.
+"""Implicates of a synthetic table: versions of its records for other possible values of the noise.
 
 They follow the combined estimates of all releases.  ``dpcore.post.records.implicates`` describes how
 they are made, and ``dpcore.estimates.combine`` how to combine estimates from them.
@@ -27,13 +27,13 @@ from schemas.plan.synthesis import IMPLICATE, Synthesis
 from tasks.bundle.records import Draws, scores_of, synthetic_records
 
 PILOT = 6
-"""The number of implicates that are made first, to find how much larger redraws must be."""
+"""The number of trial implicates, made first to find how much larger the redrawn noise must be."""
 
 ENOUGH = 0.6
 """Pairs of columns with a smaller spread are graded `too little`."""
 
 FAR = 0.5
-"""So are pairs whose mean slope is more standard errors than this from the unbiased tables."""
+"""Pairs are too, if the mean slope is more standard errors than this from the unbiased tables."""
 
 SPREAD = {
     "columns": "Two columns that were measured together",
@@ -61,7 +61,7 @@ class Implicates:
         return np.asarray((self.spread >= ENOUGH) & (np.abs(self.distance) <= FAR))
 
     def tables(self, plan: Plan, synthesis: Synthesis, draws: Draws) -> tuple[Table, Table]:
-        """Two tables: the records with their values, and how much slopes differ between implicates."""
+        """Two tables: the records of all implicates, and how much slopes differ between implicates."""
         number, rows, _ = self.codes.shape
         records = synthetic_records(
             plan, synthesis, draws, codes=self.codes.reshape(number * rows, -1)
@@ -89,7 +89,7 @@ def make_implicates(
     assert synthesis.implicates
     noisy, alike = draws(release.name), [p for p in parts if p.release.unit == release.unit]
     axes = [part.release.domain.axes for part in alike]
-    # A stream of its own: the first three are those of records and of replicates.
+    # A separate stream: the first three are used for records and replicates.
     generator = post_processing_generator(noisy).spawn(4)[3]
 
     def together(several: Sequence[Agreement]) -> Agreement:
@@ -116,7 +116,7 @@ def make_implicates(
 
 
 def _measured(codes: Integers, agreement: Agreement, stated: Sequence[Slope]) -> Implicates:
-    """Measure how slopes differ between implicates (M, rows, columns), and from slopes of the tables."""
+    """Compare slopes between implicates (M, rows, columns), and with the slopes of the tables."""
     number, rows, _ = codes.shape
     pairs = [slope.pair for slope in stated]
     sizes = agreement.sizes[: codes.shape[2]]

@@ -23,7 +23,7 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A table of a bundle: its file, its replicates' file, its columns and how to find its rows."""
+    """A table of a bundle: its file, the file of its replicates, its columns, a filter for its rows."""
 
     path: str
     replicates: str | None
@@ -41,7 +41,7 @@ class BundleTables:
 
     @classmethod
     def of(cls, path: Path, manifest: Mapping[str, Any]) -> BundleTables:
-        """The tables that a manifest lists, without draws."""
+        """The tables that a manifest lists, except draws."""
         return cls(path, dict(_listed(manifest)))
 
     def read(self, name: str, columns: bool = True, replicates: bool = False) -> pa.Table:

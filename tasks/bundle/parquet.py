@@ -40,7 +40,7 @@ def write_table(
 
     ``survey``: the plan's description of the survey's columns.  ``about`` goes into the file's own
     metadata, so that a file without its bundle still says what it is.  ``more``: blocks of further rows,
-    with nulls only in columns where the plan or the first block has some.
+    with nulls only in columns where the plan allows nulls or the first block has some.
     """
     return write_tables(root, table.name, [table], survey, about, {}, more)
 
@@ -54,8 +54,8 @@ def write_tables(
     noise: Mapping[str, NDArray[np.float32]],
     more: Iterable[Table] = (),
 ) -> TableFile:
-    """Write tables of one release as one file, as SQL's ``GROUPING SETS`` does: a table's rows are
-    together, and null in columns of other tables.
+    """Write tables of one release as one file, as SQL's ``GROUPING SETS`` does: the rows of a table are
+    together, and are null in columns of other tables.
 
     Columns of one name have one type and one meaning.  ``noise``: replicates by the name of the table.
     ``more``: further rows of a single table.
@@ -131,7 +131,7 @@ def _write_replicates(
         numbers = np.concatenate(drawn, axis=1)
         return pa.table([*titles, *(pa.array(each).cast(kind) for each in numbers)], schema=schema)
 
-    # Nobody filters by them.  Rounded numbers end in zeros: by place, their bytes repeat.
+    # Nobody filters by these columns. Rounded numbers end in zeros: split by position, bytes repeat.
     split = dict.fromkeys(names, "BYTE_STREAM_SPLIT")
     stated = [TABLE] if which else False
     _write(root / path, schema, map(rows, _row_groups(tables)), stated, split)
@@ -153,7 +153,7 @@ def _write(
     encoding: dict[str, str] | None = None,
 ) -> None:
     """Write a Parquet file of these rows; ``stated``: the columns with dictionaries and statistics."""
-    path.parent.mkdir(exist_ok=True)  # not the root: a run that was ended has removed it
+    path.parent.mkdir(exist_ok=True)  # without parents: a run that was stopped has removed the root
     with pq.ParquetWriter(
         path,
         schema,
@@ -174,7 +174,7 @@ def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str,
 
 
 def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
-    """All columns, first those that describe cells; for several tables, also one of their names."""
+    """All columns, first those that describe cells; several tables get a column of table names."""
     # In reverse, so that a column keeps the description of the first table that has it.
     parts = {part.name: part for table in reversed(tables) for part in reversed(table.parts)}
     found = [*reversed(parts.values())]

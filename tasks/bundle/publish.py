@@ -141,7 +141,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     draws = draws_of(plan, release_id)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
-    # Without its files, which are not written yet: they carry the record's warning themselves.
+    # Without its files, which are written later, because they contain the record's warning.
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.of_period), noisy),
         rows_per_unit=plan.unit.max_rows if plan.unit else 1,
@@ -154,7 +154,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
     def blocks() -> Iterator[SyntheticRecords]:
         for block in record_blocks(plan, synthesis, draws):
-            # The support needs the codes of all blocks, whose values would take too much memory.
+            # The support needs the codes of all blocks; the values would take too much memory.
             seen.append(block.without_values)
             yield block
 
@@ -188,9 +188,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
 @step("count records", run_name="count records: {name}")
 def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
-    """Make the synthetic records whose quality a release measures, from the draws of the other releases,
-    and count them by cell.
-    """
+    """Make the synthetic records whose quality a release measures, and count them by cell."""
     release = plan.built[name]
     assert isinstance(release, RecordQuality)
     tally = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
@@ -198,7 +196,7 @@ def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
 
 
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
-    """The record of a table for readers, which is also written as CSV unless the plan wants none."""
+    """The record of a table; the table is also written as CSV unless the plan excludes CSV."""
     return write_csv(staging, file) if plan.publication.csv else file
 
 
@@ -215,7 +213,7 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
         dataset=plan.dataset,
         release_id=release_id,
         title=plan.publication.title,
-        # When the last draw was committed, so that publishing the same draws again gives the same.
+        # The time of the last draw, so that publishing the same draws again gives the same manifest.
         drawn_at=max(charge.committed_at or "" for charge in charges.values()),
         plan_digest=plan.digest,
         plan=plan.public(),
@@ -248,13 +246,13 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     flush(staging)
     # Sealed before it appears: a bundle whose digest the ledger lacks counts as forged.
     ledger.seal(plan.dataset, release_id, bundle_digest(staging))
-    # If another run was first, its bundle stays, and is checked below.
+    # If another run was first, its bundle stays; the next line checks it.
     move_whole(staging, target)
     check_published(plan, release_id, target)
 
 
 def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] | None:
-    """How a release was requested; the bundle states it, for a ledger that has lost the release."""
+    """How a release was requested; the bundle states this, so that a lost release can be recovered."""
     if any(charge.analyst for charge in charges):
         return "allowance"
     return "open" if any(charge.part for charge in charges) else None
@@ -309,7 +307,7 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 
 
 def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
-    """The charge and its committed draw; raises ``LedgerError`` or ``BundleError`` if unfit."""
+    """The charge and its committed draw; raises an error if the draw may not be published."""
     found = Ledger(ledger_url()).charged_draw(plan.dataset, release_id, name)
     if found is None:
         raise LedgerError(f"{name}: has no committed draw to publish; run the plan first")
@@ -360,7 +358,7 @@ def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
     drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
         of, parts = _MEASURED.get(drawn, (None, []))
-        if of is not plan:  # parts are found by the very releases of a plan
+        if of is not plan:  # parts belong to the release objects of one plan
             draws = draws_of_period(plan, draws_of(plan, release_id))
             parts = parts_of(plan.of_period, {name: draws(name) for name in plan.built})
             _MEASURED.clear()

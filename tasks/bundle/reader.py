@@ -63,7 +63,7 @@ class BundleReader(CountTables):
 
     @cached_property
     def listing(self) -> BundleTables:
-        """Where its tables are."""
+        """The list of its tables."""
         return BundleTables.of(self.path, json.loads(manifest_bytes(self.path)))
 
     @cached_property
@@ -103,7 +103,7 @@ class BundleReader(CountTables):
         return noisy
 
     def evaluate(self, release: str, points: Mapping[str, ArrayLike]) -> Columns:
-        """Evaluate a density, function or machine at points: one array for each of its columns.
+        """Evaluate a density, function or machine at points, given as one array for each of its columns.
 
         Returns columns of the values, their ``standard_error`` and their intervals.
         """
@@ -124,10 +124,10 @@ class BundleReader(CountTables):
     def sample(self, table: str, rows: int) -> Columns:
         """Draw any number of synthetic records, as for a synthetic table of the bundle.
 
-        They cost no privacy, and hold no more information than the published ones.  The same number
-        always gives the same records.  Those of a plan with ``linked`` are wide: one for each unit.
+        They cost no privacy, and contain no more information than the published records. The same number
+        always gives the same records. With ``linked`` in the plan, each record is a whole unit.
         """
-        names = [record.name for record in self.manifest.synthesis]  # without those withheld
+        names = [record.name for record in self.manifest.synthesis]  # except withheld ones
         found = next((s for s in self.plan.synthesis if s.name == table and table in names), None)
         if found is None:
             raise InputError(
@@ -154,13 +154,12 @@ class BundleReader(CountTables):
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
-        A model that the plan measures (kind ``model``) is the answer of that release, and needs no
-        ``family``; for others the default is linear.  Other linear
-        models come from a release of ``moments`` that has their columns, if there is one.  The rest come
-        from noisy tables where these hold what is needed, and from synthetic records for the rest.
-        Standard errors are split into sampling and privacy; a note says how much wider intervals are
-        than those of a model that the plan had measured.  Raises ``InputError`` where columns that
-        the model relates were not measured together.
+        If the plan measures the model (kind ``model``), that release answers, and ``family`` is not
+        needed. Otherwise the default is logistic for a response of two categories, else linear. Linear
+        models come from a release of ``moments`` with all their columns, if there is one. All others are
+        fitted to noisy tables, and to synthetic records for everything else they need. Errors are split
+        into sampling and privacy errors; a note says how much narrower the intervals of a measured model
+        would be. Raises ``InputError`` if columns that the model relates were not measured together.
         """
         formula, family = meant(self.plan, formula, family)
         found = fit_measured(self.plan, self.draw, formula, family)
@@ -175,10 +174,10 @@ class BundleReader(CountTables):
         return replace(made, notes=(*made.notes, *wider(self.plan, name, made)))
 
     def _means_of(self, formula: str) -> list[str]:
-        """Which releases are means of the response by some of the terms: they are more precise."""
+        """Notes on releases that measure means of the response by some of the terms, more precisely."""
         try:
             read = ModelFormula.read(formula)
-        except ValueError:  # more than a plan may hold
+        except ValueError:  # a formula that is not valid in a plan
             return []
         response, terms = read.response.strip("`"), read.names[1:]
         return [
@@ -196,7 +195,7 @@ class BundleReader(CountTables):
         return correlation(self.evidence, one, other)
 
     def independence(self, one: str, other: str) -> Independence:
-        """A chi-square test that two columns are independent, by sampling and noise together."""
+        """A chi-square test that two columns are independent; it allows for sampling and noise."""
         return independence(self.evidence, one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
@@ -205,11 +204,11 @@ class BundleReader(CountTables):
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Tables that agree, and records that follow them, of the release with the most columns."""
+        """Consistent tables, and records that follow them, for the release with the most columns."""
         return self._evidence_for("")
 
     def _evidence_for(self, formula: str) -> Evidence:
-        """That of the release that answers a model."""
+        """The evidence of the release that answers a model."""
         answers = answering(self.plan, formula)
         source = answers[0].name if answers else ""
         if source not in self._evidence:
@@ -222,7 +221,7 @@ class BundleReader(CountTables):
 
     @cached_property
     def parts(self) -> list[DrawnRelease]:
-        """Everything that counts, as it was measured."""
+        """All releases of counts with their draws."""
         draws = draws_of_period(self.plan, self.draw)
         return parts_of(self.plan.of_period, {name: draws(name) for name in self.plan.built})
 

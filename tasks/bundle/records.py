@@ -70,9 +70,9 @@ SUPPORT = {
 class SyntheticRecords:
     """Synthetic records as ``codes`` (rows, columns) over ``domain``, and as columns of values.
 
-    ``refined_by``: name of the release that values inside bins follow, for each such column;
-    ``followed``: other releases whose tables the records follow; ``derived``: the columns that were
-    computed from the others; ``before``: how many records there are in earlier blocks.
+    ``refined_by``: by column, the release that its values inside bins follow; ``followed``: other
+    releases whose tables the records follow; ``derived``: columns that are computed from others;
+    ``before``: the number of records in earlier blocks.
     """
 
     release: Samplable
@@ -92,7 +92,7 @@ class SyntheticRecords:
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
-        # Groups that follow from another column are columns of the survey too, and come last.
+        # Derived columns with a mapping are columns of the survey too, and come last.
         last = {derived.name for derived in self.derived}
         columns = [
             TableColumn(
@@ -143,7 +143,7 @@ class SyntheticRecords:
         """The table of support: the grade of each margin, and the records' distance from it."""
         names = tuple(axis.name for axis in self.domain.axes if read_columns(axis) == (axis.name,))
         follows = self.release.follows
-        # Of a column and the column that it follows from, every record is right by construction.
+        # A pair is left out if one column follows from the other: the records are right by construction.
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
         chosen += islice((each for each in self._larger() if {*each} <= {*names}), MOST_SETS)
@@ -193,7 +193,7 @@ class SyntheticRecords:
         return row | said | {"derived_from": " x ".join(derived.sources)}
 
     def _larger(self) -> Iterator[tuple[str, ...]]:
-        """Yield each triple of columns inside tables of the release, and each larger table, once."""
+        """Yield, once, each triple of columns in a table of the release, and each larger table."""
         tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
         triples = chain.from_iterable(combinations(names, 3) for names in tables)
         wider = (names for names in tables if len(names) > 3)
@@ -205,9 +205,9 @@ class SyntheticRecords:
         found: tuple[Floats, float] | None,
         groups: Mapping[str, Integers],
     ) -> dict[str, Any]:
-        """The row of a set of columns; ``groups``: of each cell, by column counted in groups."""
+        """The row of a set of columns; ``groups``: the groups of cells, by column counted in groups."""
         positions = [self.domain.names.index(name) for name in names]
-        # The release's cells, where the noisy counts are: records of a density are never null.
+        # The cells of the release's noisy counts: the records of a density are never null.
         shape = tuple(
             int(groups[name].max()) + 1 if name in groups else cells
             for name, cells in zip(names, self.release.domain.select(names).shape, strict=True)
@@ -222,7 +222,7 @@ class SyntheticRecords:
             unknown = dict.fromkeys(SUPPORT, math.nan)
             return unknown | row | {"grade": grade(found is not None, math.nan)}
         coarse = any(
-            # Values inside the groups of a single column were counted too.
+            # For a single column, values inside the groups were counted too.
             self._mostly_in_one_bin(position, groups.get(name) if len(names) > 1 else None)
             for name, position in zip(names, positions, strict=True)
         )
@@ -295,7 +295,7 @@ def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
         masked = any(
             isinstance(values, np.ma.MaskedArray) for of in found for values in of.values()
         )
-        join = np.ma.concatenate if masked else np.concatenate  # the latter would drop the masks
+        join = np.ma.concatenate if masked else np.concatenate  # np.concatenate drops masks
         return {name: join([of[name] for of in found]) for name in found[0]}
 
     return replace(
@@ -320,7 +320,7 @@ def record_blocks(
     """
     draws = draws_of_period(plan, draws)
     sampler, noisy = synthesis.sampler(plan.of_period), draws(synthesis.from_)
-    # Separate streams: with the numbers that chose the codes, values would depend on codes.
+    # Separate streams: if the stream that chose the codes were used again, values would depend on codes.
     within, of_choice = post_processing_generator(noisy).spawn(2)
     refining = synthesis.refining(plan.of_period)
     densities = {
@@ -342,7 +342,7 @@ def record_blocks(
     refined_by = {column: finer.name for column, finer in refining.items()}
     before = 0
     for block in blocks:
-        # Given records are implicates, which follow all releases already.
+        # Existing records are implicates, which already follow all releases.
         followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
         if targets:
             block = block[calibrated(len(block), targets, of_choice)]

@@ -5,8 +5,8 @@
     published/DATASET/mar   run 3, being made       |
     published/DATASET/other another plan          --'   not of this series
 
-Two plans are of one series if they agree in everything but the run, the budget, the guess of the number
-of records, and words for readers.  Everything here is published already.
+Two plans belong to one series if they differ only in the run, the budget, the guess of the number of
+records, and words for readers.  Everything here is published already.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
         except UnreadableError:
             raise
         except DPReleaseError:
-            continue  # of another plan, or missed below
+            continue  # of another plan, or reported as missing below
         same = of_any_run(manifest.plan) == of_any_run(plan.public())
         if not same or manifest.release_id == release_id:
             continue

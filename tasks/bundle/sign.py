@@ -73,7 +73,7 @@ def sign(bundle: Path, key: "Ed25519PrivateKey") -> None:
     # Outside the bundle: a file that a crash left inside would make it invalid.
     beside = bundle.parent / f".{bundle.name}.signature"
     beside.write_bytes(signature)
-    beside.chmod((bundle / DIGESTS).stat().st_mode & 0o777)  # whoever reads these may read that
+    beside.chmod((bundle / DIGESTS).stat().st_mode & 0o777)  # readable for the same users
     os.replace(beside, bundle / SIGNATURE)
 
 

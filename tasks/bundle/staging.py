@@ -33,17 +33,17 @@ def staging_folder(target: Path) -> Iterator[Path]:
     """
     with private_workspace(target.parent.name, target.name) as claim:
         staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
-        # Before it exists, so that no crash leaves it behind.
+        # Before the folder exists, so that no crash leaves it behind.
         claim_outside(claim, staging.absolute())
         try:
             _public_folder(target.parent)
-            staging.mkdir(mode=0o700)  # nobody else looks into an unfinished bundle
+            staging.mkdir(mode=0o700)  # nobody else may read an unfinished bundle
         except OSError as error:
             raise InputError(f"{target.parent} cannot be written ({error.strerror})") from None
         try:
             yield staging
         finally:
-            # Tasks of a run that is being ended may still be writing files.
+            # Tasks of a run that is being stopped may still write files.
             for _ in range(100):
                 shutil.rmtree(staging, ignore_errors=True)
                 if not staging.exists():

@@ -44,7 +44,7 @@ def read_manifest(bundle: Path) -> Manifest:
 
 def verify_files(bundle: Path, manifest: Manifest) -> int:
     """Check digests, documents and table schemas; return the number of files."""
-    digests = verify_digests(bundle)  # first: everything below reads files that are unchanged
+    digests = verify_digests(bundle)  # first, because the checks below assume unchanged files
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
@@ -159,7 +159,7 @@ def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
 
 
 def is_unrecorded(bundle: Path, manifest: Manifest, ledger: Ledger) -> bool:
-    """Whether the ledger lacks only a bundle's approval or its digest: an old copy was in use then."""
+    """Whether the ledger lacks only a bundle's approval or digest, as when an old copy was in use."""
     names = manifest.dataset, manifest.release_id
     decision = ledger.decision(*names)
     if decision is not None and not decision.approved:

@@ -13,7 +13,7 @@ from tasks.bundle.verify import read_manifest, verify_files
 
 @dataclass(frozen=True)
 class CheckedBundle:
-    """A bundle that is unchanged since its publication."""
+    """A bundle that was not changed since its publication."""
 
     path: Path
     manifest: Manifest
@@ -86,13 +86,13 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[UnlistedBundle]]:
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
-    """Yield each bundle once, also behind links; one that is empty or unreadable with the error."""
+    """Yield each bundle once, also behind links; with an error if it is empty or unreadable."""
     waiting, links, seen = [root], list[Path](), set[Path]()
     bundles, empty = list[Path](), list[Path]()
     while waiting or links:
-        # Links last, so that a bundle is listed by its own path where it has one here.
+        # Links last, so that a bundle inside the root is listed by its own path.
         folder = waiting.pop() if waiting else links.pop(0)
-        place = folder.resolve()  # so that links that lead in a circle come to an end
+        place = folder.resolve()  # ends circles of links
         if place in seen:
             continue
         seen.add(place)
@@ -109,7 +109,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
         links += [path for path in inner.values() if path.is_symlink()]
         waiting += [path for path in reversed(inner.values()) if not path.is_symlink()]
     beside = {bundle.parent for bundle in bundles}
-    for folder in empty:  # as DATASET/RELEASE_ID, or beside bundles: a dataset may have none yet
+    for folder in empty:  # as DATASET/RELEASE_ID, or next to bundles: a dataset may have none yet
         of_dataset = folder.parent.parent == root or folder.parent in beside
         if of_dataset and folder.parent not in bundles:
             yield folder, BundleError(f"{folder}: has no files: it was emptied")

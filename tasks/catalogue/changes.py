@@ -17,7 +17,7 @@ PARTS = {
     "synthesis": "synthetic tables",
     "analyses": "models fitted to tables",
 }
-"""The parts of a plan with named entries, and readers' words for them."""
+"""The sections of a plan with named entries, and readers' words for them."""
 
 KEYS = {
     "rows": "the number of records",
@@ -32,7 +32,7 @@ KEYS = {
     "budget": "the budget",
     "invalid": "the rule for invalid values",
 }
-"""Other parts of a plan that change the meaning of its numbers."""
+"""Other sections of a plan that change the meaning of its numbers."""
 
 
 def changes(before: Manifest | None, now: Manifest) -> list[str]:
@@ -60,7 +60,7 @@ def _by_name(part: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Ma
 
 
 def _of_part(old: Mapping[str, Any], new: Mapping[str, Any], words: str) -> list[str]:
-    """Sentences on the new, removed and changed entries of one part."""
+    """Sentences on new, removed and changed entries in one section of the plans."""
     differ = {
         "new": [name for name in new if name not in old],
         "removed": [name for name in old if name not in new],

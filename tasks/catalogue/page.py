@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def publishers(self) -> str:
-        """Words on who published it and who asked for it."""
+        """Words on who published and who requested it."""
         said = self.manifest.plan["publication"]
         asked = f"asked for by {said['requester']}" if said["requester"] else ""
         return "; ".join(filter(None, (said["publisher"], asked)))
@@ -54,9 +54,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """One dataset in the catalogue; ``words``: the text in which readers search.
+    """One dataset in the catalogue; ``words``: the text that a search looks through.
 
-    ``title``: that of its newest release, with the dataset's name if another has the same title.
+    ``title``: of its newest release, with the dataset's name if another dataset has the same title.
     """
 
     dataset: Dataset

@@ -1,6 +1,6 @@
 """Draws the releases of a series as lines with bands: one figure for each quantity and large cell.
 
-Each point is what the bundle of its period published; nothing is computed again.
+Each point is a number published for its period; nothing is computed again.
 """
 
 import json
@@ -74,7 +74,7 @@ def _figures(
         for quantity in (each for each in DRAWN if each in last["quantity"]):
             rows_of = (_row(table, quantity, int(cell), numbers_of) for table in tables)
             numbers = np.array([*rows_of])
-            if not np.isfinite(numbers).all():  # some run has no interval
+            if not np.isfinite(numbers).all():  # one run has no interval
                 continue
             what = QUANTITIES[quantity] if numbers_of is NUMBERS else "estimate of the period"
             title = f"{record.name}, {where}: {what}"

@@ -52,7 +52,7 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp made it for its owner alone, and a site is for everybody
+        os.chmod(name, 0o644)  # mkstemp lets only the owner read it, but a site is for everybody
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

@@ -39,7 +39,7 @@ def band(curve: CurveWithBand, x: Axis, y: Axis, lines: Mapping[float, str] | No
 
 
 def enlarged(curve: CurveWithBand, x: Axis, y: Axis) -> Panel | None:
-    """A panel that enlarges a curve near zero, if a peak makes its band there too narrow to be seen."""
+    """A panel that enlarges the low part of a curve, if a peak hides the band there."""
     outer = curve.upper if curve.highest is None else curve.highest
     width = float(np.median(curve.upper - curve.lower))
     top = max(float(np.quantile(outer, 0.75)), 6 * width)

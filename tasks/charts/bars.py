@@ -31,7 +31,7 @@ def bars(
     key: Sequence[tuple[str, str]] = (),
     write: Callable[[float], str] = figure,
 ) -> Markup:
-    """Horizontal bars with their intervals, if any; of many rows only some are labelled.
+    """Horizontal bars with their intervals, if any; if there are many rows, only some are labelled.
 
     A row without a value (NaN) has an interval and no bar.
     """

@@ -3,9 +3,9 @@
     chart("Income", "What the marks mean", [Panel([area(x, low, high), line(x, middle)], Axis("Years"))])
 
 A panel computes its scales, ticks, margins and the room for its labels.  Marks have classes of the style
-sheet ``chart.css``, so that a chart follows light, dark and print.  Panels are about as wide as a phone,
-so that text never gets smaller than it was drawn.  No charting library is used, because it would bring a
-browser's script engine into the publishing process.
+sheet ``chart.css``, which has colours for light, dark and print. Panels are about as wide as a phone, so
+that text is never scaled down.  No charting library is used, because it would bring a browser's script
+engine into the publishing process.
 """
 
 import math
@@ -21,10 +21,10 @@ from tasks.charts.svg import Scale, figure, label, tag, text_width
 
 WIDTH, HEIGHT = 380, 180
 LINE, LONGEST, WIDEST = 13, 150, 0.36
-"""Room for a line of text, for a rotated label, and for labels at the side (fraction of the width)."""
+"""Room for a line of text, a rotated label, and labels at the side (as a fraction of the width)."""
 
 WIDER = {"axis": 12 / 11, "heading": 1.2}
-"""How much wider some labels are than others."""
+"""The width of letters in these labels, relative to other labels."""
 
 LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point")
 """Classes that the key shows as a line, and as a dot; all others are shown as filled areas."""
@@ -32,7 +32,7 @@ LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point")
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a panel: numbers, or ``names`` of positions, of which the i-th spans i to i + 1.
+    """One axis of a panel: numbers, or ``names`` of positions; the i-th spans i to i + 1.
 
     ``low``, ``high``: the ends, by default those of the marks; ``zero``: whether zero is shown too;
     ``ticks``: texts by position, by default round numbers as ``write`` formats them.
@@ -140,7 +140,7 @@ def _words(
 
 
 def _two_lines(text: str, room: float) -> list[str]:
-    """A label split into two lines if it has not enough room and its words allow it."""
+    """A label, split into two lines if it needs more room and consists of several words."""
     if text_width([text]) <= room:
         return [text]
     words, first = text.split(), ""
@@ -150,7 +150,7 @@ def _two_lines(text: str, room: float) -> list[str]:
 
 
 def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list[Markup], float]:
-    """The key to the marks, in as many lines as it needs, and the position where it ends."""
+    """The key to the marks, in one line or several, and the position where it ends."""
     parts, x = [], 0.0
     for class_, words in key:
         if x and x + 24 + text_width([words]) > width:
@@ -176,7 +176,7 @@ def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Itera
 def _beside(
     marked: Iterable[tuple[float, str]], y: Scale, x: Scale, numbers: bool
 ) -> Iterator[Markup]:
-    """Yield labels left of the plot, as many as there is room for; numbers get grid lines."""
+    """Yield the labels left of the plot that have room; numbers get grid lines."""
     last = -math.inf
     for value, text in marked:
         at, room = y(value), x.start - 6
@@ -194,7 +194,7 @@ def _beside(
 def _below(
     axis: Axis, x: Scale, top: float, bottom: float, width: float
 ) -> tuple[list[Markup], float]:
-    """The labels below the plot, as many as there is room for, its title, and where they end."""
+    """The labels below the plot that have room, the title of the axis, and the position of their end."""
     widest = text_width(text for _, text in axis.labels(x)) + 14
     marked, parts = axis.labels(x, min(6, int((x.end - x.start) / widest))), []
     turned = axis.names is not None and widest - 14 > x.unit - 3

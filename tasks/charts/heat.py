@@ -1,4 +1,4 @@
-"""A table of two variables in shades; cells that may well be empty are hatched."""
+"""A table of two variables in shades; cells that may be empty are hatched."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ SHADES = 8
 
 
 def of_numbers(title: str, values: Floats, write: Callable[[float], str]) -> Axis:
-    """The axis of a map with cells at these numbers: round labels, each at the nearest cell."""
+    """The axis of a map whose cells are at these numbers: round labels, each at the nearest cell."""
     low, high = float(values.min()), float(values.max())
     ticks = Scale(low, high, 0.0, 1.0).ticks() if low < high else [low]
     places = {int(np.argmin(np.abs(values - tick))) + 0.5: write(tick) for tick in ticks}
@@ -29,8 +29,8 @@ def heat_map(
     description: str,
     doubtful: Booleans | None = None,
 ) -> Markup:
-    """Shades of a table (rows, columns), on a square-root scale so that small numbers show, and the
-    numbers where there is room.
+    """A table (rows, columns) in shades, on a square-root scale so that small numbers show; cells with
+    enough room also show their numbers.
 
     ``doubtful``: (rows, columns), the cells to hatch.  The first row is at the top if rows have names,
     and at the bottom if they are numbers.
@@ -55,7 +55,7 @@ def heat_map(
 
 
 def _shades(largest: float) -> Panel:
-    """The key: all shades, and the numbers at which some of them begin."""
+    """The key: all shades, and the numbers where some of them begin."""
     ticks = {
         float(k): figure(float(f"{largest * (k / SHADES) ** 2:.2g}"))
         for k in range(0, SHADES + 1, 2)

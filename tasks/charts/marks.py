@@ -1,7 +1,7 @@
 """Marks of charts: lines, areas, bars, dots and words at points in the units of the data.
 
-A mark states the values that its scales must show, and paints itself at the positions they give; classes
-of the style sheet ``chart.css`` colour it.
+A mark states the values that its scales must show, and is painted at the positions that the scales
+return. Classes of the style sheet ``chart.css`` colour it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,9 +25,9 @@ Paint = Callable[[Points, Scale, Scale], Iterator[Markup]]
 
 @dataclass(frozen=True)
 class Mark:
-    """Values along x and y (arrays (k,), or one number for all), and how to paint their positions.
+    """Values along x and y (arrays (k,), or one number for all), and a function that paints them.
 
-    ``paint`` gets the positions of each point's xs and then of its ys; NaN if one is unknown.
+    ``paint`` gets the positions of each point's xs, then of its ys; NaN if a value is unknown.
     """
 
     paint: Paint
@@ -145,7 +145,7 @@ def texts(
     class_: Classes = "word",
     anchor: str = "middle",
 ) -> Mark:
-    """Words at points; words that begin at a point keep some distance from it."""
+    """Words at points; words to the right of a point keep some distance from it."""
 
     def paint(points: Points, *_: Scale) -> Iterator[Markup]:
         clear = 6 if anchor == "start" else 0

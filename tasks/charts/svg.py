@@ -32,14 +32,14 @@ def tag(element: str, *children: str, **attributes: object) -> Markup:
 
 
 def label(text: str, x: float, y: float, room: float | None = None, **attributes: object) -> Markup:
-    """Text at a position; if there is not enough room, it is cut short, with the whole as a tooltip."""
+    """Text at a position; text without enough room is cut, with the whole text as a tooltip."""
     shown = text if room is None else clip(text, room)
     whole = () if shown == text else (tag("title", text),)
     return tag("text", shown, *whole, x=x, y=y, **attributes)
 
 
 def clip(text: str, room: float) -> str:
-    """The text, or as much of it as there is room for, with an ellipsis.
+    """The text; if there is not enough room, its beginning with an ellipsis.
 
     >>> clip("a very long name", 60)
     'a very…'
@@ -108,7 +108,7 @@ def figure(value: float) -> str:
     >>> [figure(v) for v in (1234567.0, 12.3456, 0.00001234, -0.0)]
     ['1,234,567', '12.35', '1.234e-05', '0']
     """
-    value = value or 0.0  # minus zero has a sign that means nothing
+    value = value or 0.0  # zero has no sign
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"

@@ -16,7 +16,7 @@ KEY = (("band", "real records"), ("whisker", "synthetic records"))
 
 
 def number_chart(name: str, shape: Shape, title: str, says: str) -> Markup:
-    """A histogram and distribution functions: the real ones filled, the synthetic ones as a line."""
+    """A histogram and distribution functions: real records filled, synthetic records as a line."""
     curves = shape.curves
     corners = np.repeat(curves.edges, 2)[1:-1]
     drawn = [

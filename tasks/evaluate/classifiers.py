@@ -1,8 +1,8 @@
 """Two tests with boosted trees: recognising synthetic records, and learning from them.
 
 The trees are scikit-learn's, always with the same seed.  They use numbers as they are and other
-columns as categories, so they also find differences inside cells: ages of 36.5, incomes spread evenly
-where people round them.
+columns as categories, so they also find differences inside cells, such as ages of 36.5, or evenly spread
+incomes although people round them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def propensity_auc(pair: TablePair) -> float:
     made = np.repeat([0, 1], [len(real), len(synthetic)])
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     records = np.concatenate([real, synthetic])
-    with threadpool_limits(1):  # threads that wait for a busy processor take twenty times as long
+    with threadpool_limits(1):  # on a busy processor, several threads take twenty times as long
         scores = cross_val_predict(
             _trees(categories), records, made, cv=folds, method="predict_proba"
         )
@@ -79,12 +79,12 @@ def propensity_auc(pair: TablePair) -> float:
 
 
 def default_label(pair: TablePair) -> str:
-    """The column whose number of values in the real table is closest to two; of several, the last."""
+    """The last column among those whose number of values in the real table is closest to two."""
     return min(reversed(pair.columns), key=lambda name: abs(pair.real[name].nunique() - 2))
 
 
 def transfer(pair: TablePair, label: str) -> Transfer:
-    """Predict a third of the real records by trees trained on the rest, and on synthetic records."""
+    """Predict a third of the real records by trees trained on the others, and on synthetic records."""
     if label not in pair.columns:
         raise InputError(f"label: {label!r} is not among the columns that are compared")
     position = pair.columns.index(label)
@@ -100,7 +100,7 @@ def transfer(pair: TablePair, label: str) -> Transfer:
 
 
 def _auc(trees: Any, features: Floats, classes: Integers, unseen: Floats, truth: Integers) -> float:
-    """Mean over the classes in ``truth`` of the AUC of one class against the rest."""
+    """The mean AUC of one class against the rest, over the classes in ``truth``."""
     from sklearn.metrics import roc_auc_score
     from threadpoolctl import threadpool_limits
 

@@ -31,7 +31,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and worst of many distances, how many there are, and the columns of the worst."""
+    """Mean, largest value and number of distances, and the columns with the largest one."""
 
     mean: float
     worst: float

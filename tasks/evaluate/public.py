@@ -1,7 +1,8 @@
-"""Refuses to compare with a table that may be private according to a ledger.
+"""Refuses comparisons with a table that a ledger may know as private.
 
-A ledger knows datasets by name, but not their tables.  A table is refused if one of these shows that
-it may be such a dataset; it is also refused without any name, if the ledger knows any dataset:
+A ledger knows datasets by name, but not their tables.  A table is refused if one of the following shows
+that it may be such a dataset. It is also refused if its dataset is not named and the ledger knows any
+dataset:
 
     the dataset's name   given by the user, in a given plan, or in the synthetic file's metadata
     a plan's source      the given plan or one in the agency's folder: the same file or the same bytes

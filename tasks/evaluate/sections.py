@@ -15,7 +15,7 @@ from tasks.evaluate.compare import Evaluation
 from tasks.report.parts import DataTable, Figure
 
 WORST = 15
-"""The number of rows in a table of the worst."""
+"""The number of rows in a table of the largest distances."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PageSection:
 
 
 def left_out(e: Evaluation) -> str:
-    """Words on the columns that are not compared, and why; they continue a sentence."""
+    """Words that continue a sentence: columns that are not compared, and why."""
     why = {"in only one table": e.left_out, "without a value, and left out": e.empty}
     return "".join(f"; {words}: {', '.join(names)}" for words, names in why.items() if names)
 

@@ -1,8 +1,8 @@
 """Reads a real and a synthetic table, as a pair of data frames and as a pair of integer codes.
 
-A column is numeric if both tables hold numbers.  If it has few values in the real table, each is a
-cell, and all other values share one more; otherwise its cells are the intervals between quantiles of
-the real table.  The cells of any other column are the texts that occur in either table.  Null is a
+A column is numeric if both tables hold numbers.  If it has few values in the real table, each value is a
+cell, and all other values share one more cell. Otherwise its cells are the intervals between quantiles
+of the real table.  The cells of any other column are the texts that occur in either table.  Null is a
 separate cell.  Cells depend on the real records here, which a plan never allows.
 """
 
@@ -105,7 +105,7 @@ def read_table(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix.lower() == ".parquet":
-        # Without its index: pandas would align new columns by it.
+        # Without the index, by which pandas would align new columns.
         return call_guarded(
             lambda: pd.read_parquet(path).reset_index(drop=True),
             InputError,
@@ -117,7 +117,7 @@ def read_table(path: Path) -> pd.DataFrame:
         lambda: csv_headers(path, path), InputError, f"{path}: cannot be read as CSV"
     )
     delimiter = max(DELIMITERS, key=lambda d: len(headers[d]))
-    with suppress(Exception):  # what it says would quote the table
+    with suppress(Exception):  # its message would quote the table
         return pd.read_csv(
             path, sep=delimiter, keep_default_na=False, na_values=[""], low_memory=False
         )
