@@ -1,7 +1,7 @@
 """Ibis expressions that bound each privacy unit's records and turn weights into whole steps.
 
-At most ``max_rows`` records of each unit are kept: the first by a hash of the unit and the record, so
-that no kind of record is preferred, and by their values if hashes are equal.
+At most ``max_rows`` records of each unit are kept. They are the first in the order of a hash of unit and
+record, so that no kind of record is preferred; equal hashes are ordered by the values.
 
     unit  record  md5(unit, record)        unit  record
     7     a       3f..                     7     b
@@ -9,9 +9,9 @@ that no kind of record is preferred, and by their values if hashes are equal.
     7     c       a1..        -------->    9     a
     9     a       77..
 
-In a series of releases each unit keeps its records in the first ``most`` periods that it is in, and at
-most ``max_rows`` in each of them.  Later periods do not change this.  So as long as the table only
-grows, the records that a unit has in a past period are the same in every run.
+In a series of releases each unit keeps its records in its first ``most`` periods, and at most
+``max_rows`` in each of them. Later periods do not change this. So if the table only grows, the kept
+records of a past period are the same in every run.
 
 Which records of a unit are kept depends on that unit's records alone, so tables that differ in one
 unit differ in at most ``max_rows`` kept records, and every engine keeps the same ones every time.
@@ -37,8 +37,8 @@ PERIOD = "_period"
 def add_weight_steps(table: Any, weights: Weights) -> Any:
     """Add a column with every record's weight in steps: a whole number from 0 to ``most_steps``.
 
-    A record's steps depend on its own weight alone, and any weight is moved into this range.
-    Half a step and more is rounded up.
+    A record's steps depend on its own weight alone; any weight is moved into this range. Steps are
+    rounded to the nearest, halves up.
     """
     import ibis  # slow to import, and only the private steps need it
 
@@ -52,7 +52,7 @@ def keep_identified(table: Any, unit: UnitColumn) -> Any:
     """Keep the records whose unit is known.
 
     Records with null, blank or inexact identifiers may belong to different units, which must not
-    displace each other's records; so each such record is left out because of its own identifier alone.
+    displace each other's records. So whether a record is left out depends on its own identifier alone.
     """
     return table.filter(table[unit.column].strip() != "")
 
@@ -82,7 +82,7 @@ def keep_records(table: Any, unit: UnitColumn) -> Any:
     text = identifier
     for value in values:
         text = text + "|" + ibis.coalesce(_word(value), "")
-    # The place of nulls is stated, because engines differ in it.
+    # The position of nulls is stated, because engines differ in it.
     order = [md5(text), *(value.asc(nulls_first=True) for value in values)]
     within = [identifier, *(table[name] for name in table.columns if name == PERIOD)]
     place = ibis.row_number().over(ibis.window(group_by=within, order_by=order))

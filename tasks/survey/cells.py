@@ -1,13 +1,13 @@
 """The cell of a record as an Ibis expression: the axes of ``dpcore.domain.axes``, computed by an engine.
 
-    Categories    position in the list, by a join with the list; the last one for any other value where
+    Categories    position in the list, by a join with the list; for any other value the last one, if
                   that is the category of the ``rest``
-                  of two columns that may be equal, whether their numbers are
+                  for two columns that may be equal: 1 if their numbers are, else 0
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
-                  with a transform by its edges, as bins: engines differ in the last digit of a log;
-                  its point masses have the cells after these
+                  with a transform by its edges, like bins: engines differ in the last digit of a log;
+                  point masses have the cells after these
     null          the last cell of a nullable axis
 
 The floating-point operations are those of ``dpcore.domain.axes``, in the same order and on the same
@@ -33,8 +33,8 @@ def count_cells(
 
         SELECT (code of axis 0 * size 1 + code of axis 1) * ... AS cell_0, count(*) GROUP BY cell_0
 
-    Rows with a null cell count the records that lie in no cell; with ``clamp`` or ``own-cell`` a value
-    without a cell gets the cell of null, or on an axis without null the first cell.
+    A row with a null cell counts records without a cell. With ``clamp`` or ``own-cell`` a value without
+    a cell gets the cell of null, or the first cell if the axis has none for null.
     """
     import ibis  # slow to import, and only the private steps need it
 
@@ -71,7 +71,7 @@ def within_found(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
 
 
 def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
-    """Keep the records whose values are all valid: with a cell on the axis, or an identifier."""
+    """Keep the records whose values are all valid: each has a cell, or is an identifier."""
     named = [name for name, of in columns.items() if isinstance(of, IdentifierColumn)]
     axes = [of.axis(name) for name, of in columns.items() if not isinstance(of, IdentifierColumn)]
     joined = _join_lists(table, axes)
@@ -150,7 +150,7 @@ def _bin(value: Any, axis: Bins | Grid) -> Any:
             return ibis.literal(first, "int64")
         middle = (first + last + 1) // 2
         edge = _number(axis, edges[middle])
-        # PostgreSQL reads no double next to zero, so the cell above a point mass begins after its edge.
+        # PostgreSQL cannot read the doubles next to 0, so the cell above a point mass excludes its edge.
         above = value > edge if middle - 1 in points else value >= edge
         return ibis.ifelse(above, between(middle, last), between(first, middle - 1))
 
@@ -158,7 +158,7 @@ def _bin(value: Any, axis: Bins | Grid) -> Any:
 
 
 def _grid(value: Any, axis: Grid) -> Any:
-    """The cell of the grid, or that of a point mass."""
+    """The cell of the grid, or of a point mass."""
     import ibis
 
     cell = _grid_cell(value, axis)

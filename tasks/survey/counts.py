@@ -1,12 +1,12 @@
-"""The number of records of a table in which each row is several records.
+"""The number of records in a table whose rows each stand for several records.
 
     sex  age   n
     F    0-17  212      a row of n = 212 is 212 records with these values
     F    18-   530
 
-The engine adds up the counts and makes no records of them.  A count that is missing, negative or not
-whole is not a person's answer but shows a wrong file, so it is refused under every rule for values that
-are not valid.
+The engine adds up the counts without making records. A count that is missing, negative or not whole is
+no answer of a person but a fault of the file, so it is refused whatever the plan's rule for invalid
+values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CSV files as text: their columns, and the line and kind of the first fault.
 
-DuckDB reads them strictly, so that a field too many is a fault and not dropped.  If lines end in
+DuckDB reads them strictly: a surplus field is a fault and is not dropped.  If lines end in
 several ways, it reads a copy in which all end with a line feed.  An empty field is null.
 """
 
@@ -59,7 +59,7 @@ class CSVFile:
 
 
 def csv_headers(path: Path, name: object) -> dict[str, list[str]]:
-    """The first line of a CSV file, split by each delimiter; no field of another line is kept.
+    """The first line of a CSV file, split by each delimiter; no other line is kept.
 
     ``name``: the user's name of the file.  Raises ``InputError`` if it is not text.
     """
@@ -130,7 +130,7 @@ def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | Non
 
 
 def _line_at(path: Path, place: int) -> int:
-    """The number of the line that holds the first byte, from this place on, that is not a line end."""
+    """The number of the line with the first byte from this position on that is not a line end."""
     line, passed = 1, 0
     for _, piece in _pieces(path):
         if passed + len(piece) > place:

@@ -1,4 +1,4 @@
-"""Tallies the texts of an open column: one record of each unit, whatever its other records say.
+"""Tallies the texts of an open column, in one record of each unit.
 
 Which record of a unit counts depends on the records of that unit alone, and a text without a cell
 (``dpcore.domain.texts``) is not counted, so neighbours differ in at most one counted record.
@@ -52,8 +52,8 @@ def _count(
 ) -> tuple[Integers, Integers]:
     read = [column, *([unit.column] if unit else []), *filter(None, [counts])]
     table = table.select(*read)
-    # Longer texts have no cell, so the engine need not send them.  Its length is in characters, and a
-    # text has no more characters than bytes.
+    # Longer texts have no cell, so the engine need not send them. It counts characters, of which a text
+    # has no more than bytes.
     table = table.filter(table[column].notnull() & (table[column].length() <= LONGEST))
     if unit:
         table = keep_records(keep_identified(table, unit), unit.model_copy(update={"max_rows": 1}))

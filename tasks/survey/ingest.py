@@ -3,7 +3,7 @@
     Parquet, CSV, table --(one streaming read)--> WORKSPACE/survey.duckdb
                                                     survey       the plan's columns alone
                                                     conversion   column, look, values of the wrong type
-                                                    unfit        what else does not fit the plan
+                                                    unfit        anything else that does not fit the plan
 
 A value that cannot be converted to its column's type without loss (text or 3.7 in an integer column)
 becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports it with
@@ -109,7 +109,7 @@ def ingest(
                 connection.execute(f"INSERT INTO {UNFIT} VALUES (?)", [line])
         os.replace(partial, finished)
     except DataError:
-        require_room_at_home()  # where the disk is full, what was read says nothing of the survey
+        require_room_at_home()  # if the disk is full, the fault is not the survey's
         raise
     finally:
         _remove(partial)
@@ -146,7 +146,7 @@ def _copied(
     counts: str | None,
     workspace: Path,
 ) -> int:
-    """Call ``_copy``; if a CSV file cannot be read, retry with uniform line ends, or raise its fault."""
+    """Call ``_copy``; if a CSV file is unreadable, retry with uniform line ends, or report its fault."""
 
     def copied(relation: Relation) -> int:
         with suppress(duckdb.OutOfMemoryException):
@@ -159,7 +159,7 @@ def _copied(
     )
     if (given := relation.csv) is None:
         return call_guarded(lambda: copied(relation), DataError, message)
-    # First as it is, since most files are whole: a copy with one kind of line end costs a reading.
+    # First without a copy with uniform line ends, which costs a reading: most files need none.
     with suppress(duckdb.Error):
         return copied(relation)
     file = plain = replace(given, path=workspace / LINES)
@@ -196,8 +196,8 @@ def _copy(
         seen = look(f"raw{i}", kind, dated)
         wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
         looks.append(f"{quote(str(i))} := CASE WHEN {wrong} THEN {seen} END")
-    # The kinds of unread values are a structure beside the columns, counted below and then dropped, so
-    # that the source is read once.  Nearly all of them are null, so they take almost no space.
+    # The kinds of unread values are stored in one more column, counted below and then dropped, so that
+    # the source is read only once. Nearly all of them are null, so they take almost no space.
     beside = quote(f"?{max(columns, key=len)}")  # longer than any of the columns' names
     kept.append(f"struct_pack({', '.join(looks)}) AS {beside}")
     connection.execute(
@@ -220,21 +220,21 @@ def _copy(
     rows = ", ".join(["(?, ?, ?)"] * len(faults))
     connection.execute(f"INSERT INTO {FAULTS} VALUES {rows}", list(chain.from_iterable(faults)))
     connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {beside}")
-    connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
+    connection.execute("CHECKPOINT")  # on a full disk, closing would lose the copy without an error
     return int(connection.execute(f"SELECT count(*) FROM {TABLE}").fetchall()[0][0])
 
 
 def _sql_of(
     i: int, name: str, columns: Mapping[str, ReadColumn], read: str, relation: Relation
 ) -> tuple[str, str]:
-    """SQL of the stored value, null if it means no answer, and of the value computed from it."""
+    """SQL of the stored value, null if it means no answer, and SQL of the value computed from it."""
     column, (stored, kind) = columns[name], relation.columns[read]
     part, codes, objects = (
         part_of_date(column),
         missing_codes(column),
         relation.objects.get(read),
     )
-    # A format is for text, and for eight digits that are a date.
+    # A format applies to text, and to numbers of eight digits that are a date.
     applies = objects and (f"NOT {objects}.date" if part else f"{objects}.text")
 
     def by_format(form: Form | None, sql: Callable[[Form | None], str], applies: str | None) -> str:

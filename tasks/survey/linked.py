@@ -1,14 +1,14 @@
-"""One wide record of every privacy unit, as an Ibis expression: ``schemas.plan.linked`` shows the form.
+"""One wide record for every privacy unit, as an Ibis expression (see ``schemas.plan.linked``).
 
     hid  age         hid  age  _place       size  age.1  age.2
     7    31          7    34   0            2     34     31
     7    34   ---->  7    31   1     ---->  1     80     null
     9    80          9    80   0
 
-A unit's record is a function of its own records alone: their order is by their values, and members
-that still tie are equal in every column that is read, so it does not matter which of them comes first.
-Tables that differ in one unit therefore differ in one wide record, however many members it has, and
-every engine makes the same records every time.
+A unit's record is a function of its own records alone: they are ordered by their values, and members
+that still tie are equal in every column that is read, so their order does not matter. Tables that differ
+in one unit therefore differ in one wide record, however many members it has, and every engine makes the
+same records every time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
     identifier = table[unit.column]
     names = [name for name in table.columns if name != unit.column]
     rest = [(name, False) for name in names if name not in dict(linked.sorted_by)]
-    # The place of nulls is stated, because engines differ in it.
+    # The position of nulls is stated, because engines differ in it.
     order = [
         table[name].desc(nulls_first=False) if largest else table[name].asc(nulls_first=True)
         for name, largest in [*linked.sorted_by, *rest]
@@ -75,6 +75,6 @@ def _of_member(members: Any, name: str, place: int) -> Any:
     import ibis
 
     there, value = members["_place"] == place, members[name]
-    if value.type().is_boolean():  # PostgreSQL has no largest truth value
+    if value.type().is_boolean():  # PostgreSQL has no maximum of truth values
         return ibis.cases((value, 1), (~value, 0)).max(where=there) == 1
     return value.max(where=there)

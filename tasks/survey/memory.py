@@ -1,4 +1,4 @@
-"""A survey table that is passed in memory, and is private like any other survey.
+"""A survey table in memory, which is private like any other survey.
 
 Only the columns that the plan reads are converted, with Arrow.  A column of Python objects has no type,
 and Arrow would infer one from all objects.  So each object is written as text on its own, with a mark
@@ -72,7 +72,7 @@ def _of_pandas(series: Any, write: Write) -> Column:
         return write(series.cat.categories).take(pa.array(codes, mask=codes < 0))
     if kind == "object":
         return write(series)
-    if kind == "float16":  # which DuckDB cannot read from Arrow
+    if kind == "float16":  # DuckDB cannot read it from Arrow
         return pa.Array.from_pandas(series.astype("float32"))
     try:
         return _readable(pa.Array.from_pandas(series))
@@ -89,7 +89,7 @@ def _readable(column: Column) -> Column:
         return _readable(column.dictionary_decode())
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
-    if pa.types.is_decimal256(kind):  # which DuckDB cannot read either; as text no digit is lost
+    if pa.types.is_decimal256(kind):  # DuckDB cannot read it; as text no digit is lost
         digits = compute.replace_substring_regex(column.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
         return compute.replace_substring_regex(digits, r"\.$", "")
     return column
@@ -105,8 +105,8 @@ def written_each(values: Iterable[Any], wrong: str | None) -> pa.Array:
 def written(value: Any, wrong: str | None = None) -> str | None:
     """A Python object as text, the same for the same value; null for a missing value.
 
-    ``wrong``: the text of an object that is not exactly text, such as a float from 2^53 on, which may
-    be one of several whole numbers; without ``wrong`` numbers are wanted, and such a float is one.
+    ``wrong``: the text for an object without an exact text, such as a float from 2^53 on, which may
+    stand for several whole numbers. Without ``wrong``, numbers are wanted, and this float is valid.
 
     >>> [written(value) for value in ("01", 1, 1.0, Decimal("1.50"), True, float("nan"), 2e60)]
     ['01', '1', '1', '1.5', 'true', None, '2e+60']
@@ -115,7 +115,7 @@ def written(value: Any, wrong: str | None = None) -> str | None:
     """
     try:
         return _written(value, wrong)
-    except (ArithmeticError, ValueError):  # one odd object must not stop the reading of the others
+    except (ArithmeticError, ValueError):  # one odd object must not stop the reading of others
         return wrong or ""
 
 
@@ -155,7 +155,7 @@ def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
 
 
 def _of_time(value: date, as_category: bool) -> str:
-    """A date as text; ``as_category``: midnight is left out, as for a day, however it is stored."""
+    """A date as text; ``as_category``: without the time if that is midnight, in whatever type."""
     if not isinstance(value, datetime):
         return value.isoformat()
     if value.tzinfo:

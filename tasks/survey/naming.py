@@ -7,7 +7,7 @@
     {spark: yarn, table: survey.persons}               ["spark", "spark_catalog.survey.persons"]
 
 A database is named by the identity that its server states, because an address can be written in many
-ways.  A copy, or a view, counts as another source: whoever can make one is trusted with the survey.
+ways.  A copy, or a view, counts as another source: people who can make one are trusted with the survey.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Source = str | TableSource | PostgreSQLSource | SparkSource | MemoryTable
 
 
 def names_of(source: Source, known: Collection[str] = ()) -> list[str]:
-    """The source's name, and the ``known`` names of the same survey or of a part of it.
+    """The source's name, and all ``known`` names of the same survey or of a part of it.
 
     Empty for a table in memory.  Raises ``InputError`` if a database cannot be reached.
     """

@@ -1,6 +1,6 @@
 """Metadata of Excel, Stata and SPSS files on their columns, for a first plan: names, kinds, labels.
 
-It is public metadata, and never decides how a value is read.
+The metadata is public, and does not influence how values are read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _kind(known: Any, name: str) -> ColumnType:
 def office_questions(path: Path) -> dict[str, Question]:
     """A file's metadata on its columns in the form of a questionnaire; empty if it has none.
 
-    Categories are the labelled values, and never those that are found.
+    Categories are the labelled values, not the values in the records.
     """
     if path.suffix.lower() not in READERS or path.suffix.lower() == ".xlsx":
         return {}
@@ -76,7 +76,7 @@ def _code(code: Any) -> Any:
 
 
 def _missing(known: Any, name: str, labelled: list[Any]) -> Iterator[Any]:
-    """Yield the codes that SPSS declares missing: single codes, and the labelled codes of a range."""
+    """Yield the codes that SPSS declares missing: single codes, and labelled codes inside ranges."""
     for given in known.missing_ranges.get(name, ()):
         low, high = (
             _code(given[end]) if isinstance(given, dict) else _code(given) for end in ("lo", "hi")

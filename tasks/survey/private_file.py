@@ -71,9 +71,9 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
     )
     try:
         hide_bar(connection)
-        if not read_only:  # the file's own folder stays open to it when `confine` closes all others
+        if not read_only:  # the file's own folder stays accessible when `confine` closes all others
             connection.execute("SET allowed_directories = ?", [[str(path.parent)]])
-        # A cast between times with and without a zone is by the session's; none here depends on it.
+        # Casts between times with and without a zone use the session's zone; no cast here depends on it.
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
     finally:
@@ -85,7 +85,7 @@ def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
 
     Attached files stay open.  Neither this nor any other setting can be changed afterwards.
     """
-    # Without this, a view in a source could read any file of this user.
+    # Otherwise a view in a source could read any file of this user.
     # A path is compared as it is written in the query, where its wildcards are escaped.
     written = [each for file in files for each in (str(file), glob.escape(str(file)))]
     connection.execute("SET allowed_paths = ?", [written])

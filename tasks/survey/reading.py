@@ -24,8 +24,8 @@ class Session:
     """An open session with the engine in which a survey stays; ``table`` is private.
 
     ``unread``: for each column, the number of values that could not be read, by kind (private).
-    ``unfit``: sentences about the table, without values or counts, that do not fit the plan.
-    ``unchanged`` raises ``DataError`` if a reading may have seen other records than the first one.
+    ``unfit``: sentences, without values or counts, on what in the table does not fit the plan.
+    ``unchanged`` raises ``DataError`` if the records may have changed since the first reading.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ Survey = Path | Session
 def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
     """The table, the numbers of values of the wrong type by column, and sentences on what does not fit.
 
-    The first two are private.  The third has neither values nor counts: it names statements of the plan
+    The first two are private. The sentences have no values or counts: they name statements of the plan
     that the table contradicts.
     """
     import ibis  # slow to import, and only the private steps need it
@@ -73,8 +73,8 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
 
 @contextmanager
 def held_open(survey: Survey) -> Iterator[Session]:
-    """Yield the survey for several readings, and close it at the end; a private copy is opened only
-    once, as it does not change."""
+    """Yield the survey for several readings, and close it at the end; a private copy does not change, so
+    it is opened only once."""
     if isinstance(survey, Session):
         try:
             yield survey

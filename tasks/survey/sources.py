@@ -1,12 +1,12 @@
 """Finds a survey table (a file, a table of a DuckDB file, or in memory) and its columns as SQL.
 
-    Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
+    Parquet, CSV, CSV.gz    found by its path, or inside an installed package; a pattern is not expanded
     DuckDB table or view    attached read-only, without access to other files; its text is compared byte
                             by byte, without a collation
     Excel, Stata, SPSS      through a reader of an optional extra (``office_files``)
     table in memory         its columns as Arrow
 
-Columns are taken by position if DuckDB would rename those that differ only in capitals.
+If names of columns differ only in capitals, DuckDB renames them, so columns are found by position.
 """
 
 import glob
@@ -145,7 +145,7 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
         f"{source.database}: the table {source.table!r} cannot be read; a view may read tables of this"
         " file alone",
     )
-    # Text of a database has a collation, under which other text may equal it: its bytes have none.
+    # Under a column's collation different texts may be equal; bytes have no collation.
     bytewise = {
         name: (f"decode(encode({value}))" if kind == "VARCHAR" else value, kind)
         for name, (value, kind) in found.columns.items()
@@ -162,7 +162,7 @@ def _registered(
     source: MemoryTable, declared: Mapping[str, ReadColumn], connection: duckdb.DuckDBPyConnection
 ) -> Relation:
     columns = sources(declared).values()
-    # What cannot be text is no category, and no identifier.
+    # An object that cannot be text is neither a category nor an identifier.
     wrong = {
         column: "" if isinstance(declared[name], IdentifierColumn) else "\0"
         for name, column in sources(declared).items()
@@ -174,7 +174,7 @@ def _registered(
     require_once(columns, names)
     read = {
         name: call_guarded(
-            lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
+            lambda: source.column(name, wrong.get(name)),  # noqa: B023 - called at once
             DataError,
             f"{source}: column {shown[name]!r} cannot be read",
         )
@@ -211,7 +211,7 @@ def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
     """A CSV file, all text, its columns taken by position."""
     # Read here, because DuckDB renames columns that are equal or differ only in capitals.
     headers = csv_headers(path, source)
-    # By the plan's columns, and not as DuckDB would find it, by looking at the records.
+    # Chosen by the plan's columns: DuckDB would look at the records.
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
     if not header:
@@ -232,7 +232,7 @@ def found_columns(
     read = sources(columns)
     there = {name: column for name, column in columns.items() if read[name] in found}
     lines = dict.fromkeys(
-        # Without any of them the first line may be a record, which no message quotes.
+        # If the table has none of them, its first line may be a record, which no message quotes.
         _lacks(source_in_words(name, columns), read[name], found if there else ())
         for name in columns
         if name not in there

@@ -61,13 +61,13 @@ def answered(
 
 
 def clamp(value: str, column: ReadColumn) -> str:
-    """SQL that moves a value to the nearest bound if the column says ``clamp``, except NaN, infinity."""
+    """SQL that moves a value to the nearest bound if the column says ``clamp``; not NaN and infinity."""
     if isinstance(column, CategoricalColumn | IdentifierColumn) or column.clamps_nothing:
         return value
     bound = real if isinstance(column, ContinuousColumn) else str
     lower, upper = map(bound, column.bounds)
     moved = f"WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper}"
-    # DuckDB orders NaN above every number, so it has to be kept out of the comparison.
+    # DuckDB orders NaN above every number, so it must not enter the comparison.
     kept = f"WHEN NOT isfinite({value}) THEN {value} " * isinstance(column, ContinuousColumn)
     return f"CASE {kept}{moved} ELSE {value} END"
 
@@ -94,24 +94,24 @@ def moment(value: str, kind: str) -> str:
     """SQL of a date or a timestamp as a TIMESTAMP, in UTC if it has a zone; null if it is infinite."""
     if "WITH TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
         return f"make_timestamp(epoch_us(CAST({value} AS TIMESTAMPTZ)))"
-    # The cast would make an infinite date the last of the year 9999.
+    # The cast would turn an infinite date into the last day of the year 9999.
     return f"TRY_CAST(CASE WHEN isfinite({value}) THEN {value} END AS TIMESTAMP)"
 
 
 def written(value: str, kind: str) -> str:
-    """SQL of a value as text, the same for the same value whatever type it is stored in; never raises.
+    """SQL of a value as text, which does not depend on the type that stores the value; never raises.
 
         1, 1.0, 1.00 -> 1       1.50 -> 1.5       true -> true       2024-01-31 00:00 -> 2024-01-31
 
-    One missing value turns the whole numbers of a data frame into floats, and categories and
-    identifiers must not notice.  Floats from 2^53 on, NaN and infinity are null: they may stand for
+    One missing value turns the whole numbers of a data frame into floats; this must not change
+    categories and identifiers. Floats from 2^53 on, NaN and infinity are null: they may stand for
     several whole numbers or for none.
     """
     as_text = f"CAST({value} AS VARCHAR)"
     if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
         return as_text
-    # TRY_CAST, because a file's smallest and largest value are of its numbers: DuckDB takes from them
-    # that no value is NaN, and leaves out a comparison that would keep it out.
+    # TRY_CAST, because a file states its smallest and largest number, without NaN: DuckDB concludes that
+    # no value is NaN, and drops the comparison that excludes NaN.
     if kind in _FLOATS:
         return (
             f"CASE WHEN abs({value}) < {real(2**53)}"
@@ -166,7 +166,7 @@ def convert(value: str, kind: str, target: str, form: NumberFormat | None = None
         return _from_text(_digits(as_text, form) if form else as_text, target)
     whole, truth, number = kind in _WHOLE, kind == "BOOLEAN", _is_number(kind)
     if target == "DOUBLE" and (number or truth):
-        # DuckDB rounds decimals and the longest whole numbers twice; their digits are rounded once.
+        # DuckDB would round decimals and the longest whole numbers twice; their text is rounded once.
         exact = kind in _HUGE or kind.startswith("DECIMAL")
         return f"TRY_CAST({f'CAST({value} AS VARCHAR)' if exact else value} AS DOUBLE)"
     if target == "BIGINT" and truth:
@@ -188,9 +188,9 @@ _SEPARATED = text(r"\s*[+-]?[0-9]+([.,_'’ \x{A0}\x{2009}\x{202F}][0-9]+)*\s*%?
 
 
 def look(value: str, kind: str, dated: bool) -> str:
-    """SQL of the kind of a value that is not of its column's type, for messages; never raises.
+    """SQL of the kind of a value that does not have its column's type, for messages; never raises.
 
-    ``dated``: whether a date was wanted, for which eight digits may be meant.
+    ``dated``: whether a date is wanted; then eight digits count as a date.
     """
     if _is_number(kind) or kind == "BOOLEAN":
         return text("number")

@@ -126,7 +126,7 @@ def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[st
 
 VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
 YEAR = re.compile(r"(19|20)\d\d")
-"""The pattern of a name that is a year: tables may have such columns, which plans leave out."""
+"""The pattern of a name that is a year: tables may have such columns, but plans leave them out."""
 
 DATES = {"date": ColumnType.DAY, "datetime": ColumnType.TIME, "timestamp": ColumnType.TIME}
 

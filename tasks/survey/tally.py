@@ -72,15 +72,14 @@ def tallies(
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
-    ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
-    each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
-    are counted instead of records; with ``counts``, each row is as many records as that column says;
-    with ``linked``, the wide records of units are counted, over domains of their columns; with
-    ``design``, the units of a model, over its one domain.
-    ``invalid``: the rule for values that are not valid, in any of
-    ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
-    ``refuse`` and a record has no cell, if ``rows`` is public and the counts do not add up to it, or if
-    they add up to more than 64 bits hold.
+    ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of each
+    unit count; with ``periods``, only records in its first periods. With ``weights``, steps of weight
+    are counted instead of records. With ``counts``, this column gives the number of records of each row.
+    With ``linked``, the wide records of units are counted; with ``design``, the units of a model.
+    ``invalid``: the rule for values that are not valid; under ``drop``, for values in any of
+    ``columns``. Raises ``DataError``, without any value, if the rule is ``refuse`` and a record has no
+    cell, if ``rows`` is public and the counts do not add up to it, or if the sum exceeds
+    ``LARGEST_TOTAL``.
 
     Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
     of neighbours differ in each cell by the records removed from it and added to it.  Cutting enlarges
@@ -91,7 +90,7 @@ def tallies(
         if unfit:
             raise DataError(UNREAD)
         table = within_found(table, columns or {})
-        # First, so that a record that is left out takes no place among those kept of its unit.
+        # First, so that a dropped record does not displace a kept record of its unit.
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")
@@ -138,7 +137,7 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
     occupied cells, unless its largest domain alone can have more.
     """
     packs: list[Axes] = []
-    # The largest first, because smaller domains often lie within it.
+    # The largest first, because it often contains smaller domains.
     for domain in sorted(set(domains), key=lambda domain: -domain.size):
         for i, axes in enumerate(packs):
             joined = axes + tuple(axis for axis in domain.axes if axis not in axes)
@@ -198,7 +197,7 @@ def _rolled_up(
     axes: Axes, cells: Integers, counts: Integers, domains: Sequence[Domain]
 ) -> dict[Domain, Tally]:
     """The tallies of the domains that lie within a pack."""
-    # By position: a column may be in a pack twice, by different axes.
+    # By position: a column may be in a pack twice, with different axes.
     positions = {axis: str(i) for i, axis in enumerate(axes)}
     numbered = Domain(tuple(replace(axis, name=positions[axis]) for axis in axes))
     packed = Tally(numbered, cells, counts)

@@ -70,10 +70,10 @@ Faults = dict[tuple[str, str], int]
 def validate(
     survey: Survey, columns: Mapping[str, ReadColumn], invalid: Invalid = "refuse"
 ) -> None:
-    """Raise ``DataError`` that lists everything that does not fit the plan, and every broken rule.
+    """Raise a ``DataError`` that lists everything that does not fit the plan, and every broken rule.
 
-    ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
-    value, nor does its cause or context.  Where ``invalid`` is another rule, no value is refused.
+    ``survey`` is private.  The error names columns, rules and numbers of records; neither it nor its
+    cause or context contains a value. If ``invalid`` is not ``refuse``, no value is refused.
     """
     with open_survey(survey) as (table, unread, unfit):
         lines = [f"  {line}" for line in unfit]
@@ -92,7 +92,7 @@ def _broken(
         DataError,
         "the survey table could not be checked",
     )
-    # What is wrong with counts does not fit under any rule, and is among those lines.
+    # Faults of the counts are in ``unfit`` already (``wrong_counts``).
     broken = {
         place: rows for place, rows in faults.items() if rows and columns[place[0]] is not COUNT
     }
@@ -126,7 +126,7 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
 
 
 def _divided(column: ReadColumn) -> str:
-    """Text on a code with a label among others without one: a questionnaire may have meant one value."""
+    """Text if only some categories have labels: the questionnaire may have meant one value."""
     if not isinstance(column, CategoricalColumn):
         return ""
     labelled = [code for code in map(str, column.categories) if code in column.labels]
@@ -145,7 +145,7 @@ def _count(table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole:
         raise DataError("the copy of the survey has other columns than the plan: run again")
     faults = {(name, "type"): sum(looks.values()) for name, looks in unread.items()}
     faults |= _count_in_engine(table, schema)
-    # A value of the wrong type was stored as null: it is one fault, not two.
+    # A value of the wrong type was stored as null; it must count as one fault, not two.
     for name in there:
         if (name, "null") in faults:
             faults[name, "null"] -= faults[name, "type"]
@@ -153,10 +153,10 @@ def _count(table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole:
 
 
 def _count_in_engine(table: Any, schema: Any) -> Faults:
-    """Numbers of failing records of every check, from one query with one row of answers.
+    """The number of failing records of every check, from one query with one row of answers.
 
-    The values that pass are counted, and the other values that are not null have failed: Spark finds
-    the members of a list by hash, but the others by comparing with every member.
+    The values that pass are counted, and all other values except null have failed: Spark finds members
+    of a list by hash, but other values only by comparing with every member.
     """
     from pandera.engines.ibis_engine import Engine
 

@@ -1,4 +1,4 @@
-"""Surveys that stay in their engine, which validates and tallies them; nothing but counts leaves it.
+"""Surveys that stay in their engine, which validates and tallies them; only counts leave it.
 
 Each engine's module provides its table and the types of its columns; this module does the rest.  No
 value is converted: a column fits if every value of its type is a value of the declared type, or if it is
@@ -63,9 +63,9 @@ def open_session(
     """A session over the plan's columns, in their declared types and clamped if the plan says so.
 
     ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
-    ``read`` returns the Ibis table, of the columns that fit; ``counts``: the column that says how many
-    records each row stands for, if one does; ``unchanged`` raises ``DataError`` if the records of a
-    reading may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
+    ``read`` returns the Ibis table of the columns that fit; ``counts``: the column with the number of
+    records of each row, if there is one; ``unchanged`` raises ``DataError`` if the records may have
+    changed since the first reading.  Raises ``InputError`` and ``DataError`` as
     ``tasks.survey.ingest.ingest`` does.
     """
     refuse_lookalikes(columns)
@@ -88,7 +88,7 @@ def open_session(
             DataError,
             "the counts cannot be added up",
         )
-        table = table.filter(table[counted] > 0)  # 0 is no record
+        table = table.filter(table[counted] > 0)  # a row with count 0 is no record
     return Session(table, unread, unfit, close, unchanged)
 
 
@@ -156,7 +156,7 @@ def _answered(
 
     kind = value.type()
     if kind.is_numeric():
-        # A quoted code means the number that is written so (``sql.written``): 1.5, but not 1.50.
+        # A quoted code means the number whose text it is (``sql.written``): 1.5, but not 1.50.
         written = [float(text) for text in texts if re.fullmatch("-?[0-9]+([.][0-9]*[1-9])?", text)]
         codes = [exactly(number) for number in (*numbers, *written)]
         found = value.cast("float64").isin(codes)

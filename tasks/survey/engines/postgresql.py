@@ -1,8 +1,8 @@
 """Opens a survey that stays in PostgreSQL.
 
-One transaction, REPEATABLE READ and READ ONLY, spans all readings: the records that were validated
-are those that are tallied, and nothing can be written, not even a temporary table.  Text is compared
-byte by byte, whatever the collation of the column.
+One transaction, REPEATABLE READ and READ ONLY, spans all readings: the validated records are the ones
+tallied, and nothing can be written, not even a temporary table.  Text is compared byte by byte, whatever
+the collation of the column.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ SETTINGS = {
     "bytea_output": "'hex'",
     "xmlbinary": "'base64'",
 }
-"""Settings with which a view computes the same whatever the defaults of the server and the user."""
+"""Settings that make a view's results independent of the defaults of the server and the user."""
 
-# The short name is used for the server's own types only: a user may give a type the same name.
+# Only the server's own types have a short name here: a user's type may have the same name.
 DESCRIBED = """
     SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
         THEN typname END
@@ -136,7 +136,7 @@ def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:
 
 def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """The type of every column; the transaction begins here."""
-    # No function or operator that a user of the database made can stand in for the server's own.
+    # No function or operator of a database user can then replace the server's own.
     connection.execute("SET LOCAL search_path = pg_catalog")
     for setting, value in SETTINGS.items():
         connection.execute(f"SET LOCAL {setting} = {value}")

@@ -35,8 +35,8 @@ SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-"""Settings with which no record is skipped, no column mistaken for another, no time shifted and no query
-stopped by an ancient date, whatever the cluster's defaults."""
+"""Settings that rule out, whatever the cluster's defaults, skipped records, confused columns, shifted
+times, and queries that stop at an ancient date."""
 
 EVERY_FILE = {"recursiveFileLookup": "true"}
 """An option to read only columns inside files; Spark would also make columns from folder names."""
@@ -176,7 +176,7 @@ def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:
     if not files:
         return (0,)
     listed = session.read.format("binaryFile").options(**EVERY_FILE).load(files)
-    # Without their content, which is then not read.  The order of files does not matter to a xor.
+    # Without their content, so that it is not read. A xor does not depend on the order of files.
     digest = functions.xxhash64("path", "length", "modificationTime")
     return tuple(listed.select(functions.count("*"), functions.bit_xor(digest)).collect()[0])
 

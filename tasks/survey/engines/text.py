@@ -1,6 +1,6 @@
 """Numbers and dates that a survey writes as text, as Ibis expressions equivalent to ``survey.sql``.
 
-An engine stops a query that casts unreadable text, so text is cast only after its form was checked, and
+An engine stops a query that casts unreadable text. So text is cast only after a check of its form, and
 days are checked by arithmetic.
 """
 
