@@ -1,4 +1,4 @@
-"""Models on the page: each coefficient with its intervals, from sampling alone and with noise."""
+"""Models on the page: each coefficient with two intervals, for sampling alone and with noise."""
 
 from __future__ import annotations
 

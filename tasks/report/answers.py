@@ -24,7 +24,7 @@ from tasks.report.release import headed
 from tasks.report.wording import category, is_value
 
 NEARLY = 0.9
-"""An interval with this part of the range between the bounds says nothing of a mean."""
+"""An interval that covers this fraction of the range between the bounds says nothing about a mean."""
 
 
 class Answer(NamedTuple):
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class GroupMean(NamedTuple):
-    """A mean with the ends of its interval and its standard error; ``group``: words such as “Region” is
+    """A mean, the ends of its interval and its standard error; ``group``: words such as “Region” is
     north, or ``""``; ``column``: the averaged column."""
 
     group: str
@@ -54,7 +54,7 @@ class GroupMean(NamedTuple):
         return min(self.high, upper) - max(self.low, lower) >= NEARLY * (upper - lower)
 
     def within(self, lower: float, upper: float) -> GroupMean:
-        """The same mean where it must lie between two numbers."""
+        """The mean and its interval, moved between two bounds."""
         mean, low, high = np.clip((self.mean, self.low, self.high), lower, upper).tolist()
         return self._replace(mean=mean, low=low, high=high)
 
@@ -63,7 +63,7 @@ class GroupMean(NamedTuple):
         numbers = supported((self.mean, self.low, self.high), self.error)
         middle, low, high = (written(self.column, number) for number in numbers)
         of_group = f" where {self.group}" if self.group else ""
-        if self.mean <= self.low < self.high:  # noise moved it beyond what is possible
+        if self.mean <= self.low < self.high:  # noise moved it outside the possible values
             return f"at most {high}{of_group}"
         return f"{middle} ({low} to {high}){of_group}"
 
@@ -78,7 +78,7 @@ def compared_groups(
         return Answer(f"{title}: the noise is too large for any mean.", leaves_open=True)
     if len(groups) == 1:
         return Answer(f"{title}: {what} is {groups[0].text}.")
-    # Over all pairs, because the largest and the smallest mean may be the least certain ones.
+    # All pairs are compared, because the largest and the smallest mean may be the least certain.
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
         return Answer(f"{title}: {noise} it open whether groups differ.", leaves_open=True)

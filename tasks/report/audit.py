@@ -96,7 +96,7 @@ def _together(audit: Mapping[str, Any]) -> DataTable:
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:
-    """The result of a part of an audit; empty if the mechanism or the draws allow no bound."""
+    """One result of an audit; empty if the mechanism or the draws allow no bound."""
     return "" if part is None or part[name] is None else figure(part[name])
 
 

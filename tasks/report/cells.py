@@ -35,11 +35,11 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class Counts:
-    """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
+    """A table of counts: ``keys`` and ``labels`` (axes, k) of its k cells, and (k,) numbers.
 
-    Labels on an axis may repeat, keys may not.  ``unit``: what is counted; ``number``: what each value
-    is, in words; ``titles``: readers' names of the columns; ``whole``: the number of all records, if it
-    is public.
+    Labels on an axis may repeat, keys may not.  ``unit``: the counted unit; ``number``: words for each
+    value; ``titles``: readers' names of the columns; ``whole``: the number of all records, if it is
+    public.
     """
 
     names: Sequence[str]
@@ -137,7 +137,7 @@ def read_labels(
     columns: Columns,
     write: Callable[[Any, Column], str] | None = None,
 ) -> list[str]:
-    """The label of each row of a table on one side; for a bin, in words. ``write``: of a category."""
+    """The label of each row of a table on one side; in words for a bin. ``write`` formats a category."""
     if name + BIN in table:
         return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
     write, column = write or category_text, columns[name]

@@ -29,7 +29,7 @@ LARGEST_SIDE = 100
 
 LARGEST_CELLS = 15
 LONG, SURE = 30, 4.0
-"""In a chart of more bars, cells at both ends are left out if their counts are fewer standard errors."""
+"""In a chart of more bars, cells at the ends are left out if their counts are below this many errors."""
 
 BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
@@ -77,9 +77,9 @@ def choose(
     names: list[list[str]],
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
 ) -> list[TableFile]:
-    """Choose tables for the page, and keep the plan's order. Tables with the strongest relation beyond
-    noise are chosen first, then tables that show new columns."""
-    # If none is, the page lists the largest cells of the first.
+    """Choose tables for the page: first those whose relation exceeds noise most, then tables that show
+    new columns. They keep the plan's order."""
+    # If no table is legible, the page lists the largest cells of the first one.
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
@@ -133,8 +133,7 @@ def one_way(counts: Counts, path: str) -> Figure:
 
 
 def _between_empty_ends(counts: Counts) -> range:
-    """The cells of a long chart between the first and the last that surely have records, and one more
-    at each end."""
+    """In a long chart, the cells from the first to the last clear count, and one more at each end."""
     (sure,) = np.nonzero(counts.value > SURE * counts.error)
     size = len(counts.value)
     if size <= LONG or not len(sure):
@@ -182,8 +181,8 @@ def _bars(counts: Counts) -> list[Bar]:
 
 def noisy_columns(source: Source) -> list[Counts]:
     """The noisy counts of single columns that a release implies, if their errors are known. If other
-    releases contribute, the counts are estimated from all releases, as the tables are. Otherwise a
-    reader would see two numbers for the same count.
+    releases contribute, the counts are estimated from all releases, like the tables, so that readers do
+    not see two numbers for the same count.
     """
     noisy, release, found = source.noisy, source.of_period, []
     if not isinstance(release, Samplable):

@@ -53,7 +53,7 @@ ERROR = 0.05
 @dataclass(frozen=True)
 class Findings:
     """Sentences, the charts that show them, and the meaning of their intervals; ``more``: one sentence
-    for each column, and the sentence of highest rank for each other pair of columns.
+    for each other column, and the highest-ranked one for each other pair.
 
     ``related``: by the names of two columns, the rank of their contrast beyond noise.
     """
@@ -121,12 +121,12 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
 def _of_counts(
     plan: Plan, released: Sequence[Source], others: int
 ) -> tuple[list[Stated], list[Stated], int]:
-    """The allowed sentences on contrasts and on shares of all records, and how many numbers were
-    considered, without the ``others`` whose intervals are simultaneous with these."""
+    """The sentences on contrasts, the sentences on shares of all records, and the number of shares
+    considered. ``others``: the number of means whose intervals hold simultaneously with these."""
     considered: dict[tuple[Axis, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
-    # Sums of weights describe the population; counts of respondents are not mixed with them.
+    # Sums of weights describe the population, so counts of respondents are not mixed with them.
     unit = next((each for each in units if each.weighted), units[0] if units else Unit())
     merged: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
@@ -164,8 +164,8 @@ def _names(measured: MeasuredColumns) -> frozenset[str]:
 
 
 def _most_precise(tables: Sequence[MeasuredColumns]) -> list[MeasuredColumns]:
-    """One table for the same columns: the first in the plan, whose cells are for readers, unless the
-    noise in a part of another one is less than half as large."""
+    """One table for each set of columns: the first in the plan, whose cells are for readers, unless the
+    noise of another one is less than half as large."""
     found: dict[frozenset[str], MeasuredColumns] = {}
     for each in tables:
         before = found.setdefault(_names(each), each)
@@ -254,7 +254,7 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 
 
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
-    """A sentence on the values of a column that divide its records with a value most evenly."""
+    """A sentence on values of a column whose share of its non-null records is closest to one half."""
     found = telling_share(measured, chance)
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
@@ -303,5 +303,5 @@ def _percentage(share: ShareInterval) -> str:
 
 
 def _inside(share: ShareInterval) -> ShareInterval:
-    """A share with its value moved into its interval, whose values are all possible shares."""
+    """A share, with its value moved into its interval, which contains only possible shares."""
     return share._replace(value=min(max(share.value, share.low), share.high))

@@ -51,7 +51,7 @@ def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
     known = list(records)
     past = [record for record in known if record.at <= drawn_at]
     grants = [record for record in past if record.caps is not None]
-    # The first grant came before every draw, whatever a clock that was moved says.
+    # The first grant came before every draw, even if a changed clock says otherwise.
     grants = grants or [record for record in known if record.caps is not None][:1]
     account, granted = (grants[-1].account, grants[-1].caps) if grants else (None, None)
     charges: dict[tuple[str, str], HistoryRecord] = {}
@@ -92,7 +92,7 @@ def history_figure(history: History) -> Figure:
 
 
 def waterfall(history: History, title: str, description: str) -> Markup:
-    """Bars of spending, each beginning where the previous bar ends; of many, only the newest."""
+    """Bars of spending (at most ``MOST_BARS``), each beginning where the previous bar ends."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
     ends = [float(before.loss)]

@@ -115,7 +115,7 @@ def _not_drawn(features: int) -> list[str]:
 
 
 def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:
-    """Predictions along an axis; ``ends``: middle, lower and upper end at each of its codes."""
+    """Predictions along an axis; ``ends``: the prediction and the ends of its interval at each code."""
     unordered = isinstance(axis, Categories) and not ordered(axis)
     if isinstance(axis, Categories) and unordered:
         categories, column = (*axis.categories, "null"), columns[axis.name]

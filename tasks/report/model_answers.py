@@ -52,8 +52,8 @@ class Term(NamedTuple):
 class Model(NamedTuple):
     """A model of the bundle.
 
-    ``names``: of all coefficients; ``means``: whether each is a mean of all records or of a group;
-    ``terms``: coefficients with an interval, without levels of groups if other coefficients are not
+    ``names``: of all coefficients; ``means``: whether all of them are means, of all records or of
+    groups; ``terms``: coefficients with an interval; levels of groups only if all coefficients are
     means.
     """
 
@@ -126,7 +126,7 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
 
 
 def _range(response: str, column: Column | None) -> tuple[float, float]:
-    """The numbers between which every mean of a response lies, as far as its text says."""
+    """Bounds for every mean of a response, as far as its formula or its column determine them."""
     if CONDITION.fullmatch(response):
         return 0.0, 1.0
     if column is None or isinstance(column, CategoricalColumn):
@@ -173,7 +173,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
 
 
 def _condition(columns: Columns, model: Model, term: str) -> str:
-    """Words for the condition, or the step of a column, by which the response changes."""
+    """Words for the condition, or the step of a column, to which the change of the response belongs."""
     if CATEGORY.fullmatch(term):
         return f"where {_group(columns, term)} instead of {_reference(columns, model, term)}"
     if COMPARED.search(term):

@@ -28,7 +28,7 @@ COUNTED = ("noisy_count", "lower_90", "upper_90")
 
 
 def draw_number(source: Source) -> Drawn:
-    """A bar with its interval for each row, from the first column with an error statement; and notes."""
+    """Notes, and a bar with its interval for each row, from the first column with an error statement."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
@@ -81,7 +81,7 @@ def _numbers(
     place: str,
     column: Column | None = None,
 ) -> DataTable:
-    """A table of what the bars show; ``header``: titles of the rows and the values; ``column``: the
+    """The numbers of the bars as a table; ``header``: titles of the rows and the values; ``column``: the
     column of the numbers."""
     shown = []
     for row in rows:
@@ -89,14 +89,14 @@ def _numbers(
         value, low, high = (written(column, text) for text in texts)
         if not np.isfinite(row.value):
             value = f"no value: {UNKNOWN}"
-        elif row.value <= row.lower < row.upper:  # noise moved it beyond what is possible
+        elif row.value <= row.lower < row.upper:  # noise moved it outside the possible values
             value = f"at most {high}"
         shown.append([row.label, value, f"{low} to {high}"])
     return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
 
 
 def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """The label of each row, joined from its labels on these sides."""
+    """The label of each row, joined from its labels in these columns."""
     sides = [read_labels(table, name, source.plan.described_columns) for name in names]
     return [", ".join(words) for words in zip(*sides, strict=True)]
 
@@ -122,9 +122,9 @@ def draw_levels(source: Source) -> Drawn:
     ]
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
-        "Bars: the requested levels, as shares of the records. Each orange line: the levels whose exact"
-        f" quantile the value of {name} may be, within {shown}. With 90% probability all lines are right"
-        " at once for the records of this survey; they do not include sampling error"
+        f"Bars: the requested levels, as shares of the records. Orange lines: each value of {name} is"
+        f" an exact quantile of the records at a level within {shown} of the requested one. With 90%"
+        " probability all lines are right at once; they do not include sampling error"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)
@@ -192,7 +192,7 @@ def draw_estimates(source: Source) -> Drawn:
             float(table[name][i])
             for name in ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
         )
-        # Noise may move a share below zero; without an interval, an estimate is as it is.
+        # Noise may move a share below zero. An estimate without an interval is not changed.
         numbers = min(max(estimate, low), high), *errors
         shown = [figure(each) if np.isfinite(each) else "no value" for each in numbers]
         ends = f"{figure(low)} to {figure(high)}"

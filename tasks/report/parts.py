@@ -119,7 +119,7 @@ class Source:
 
 
 def setting_drawn(source: Source) -> list[str]:
-    """Notes on a setting that was drawn from the records, and on its cost. Empty for other releases."""
+    """Notes on a setting that was drawn from the records, and on its cost; otherwise empty."""
     if not isinstance(source.release, TunedRelease):
         return []
     setting, facts = source.release.setting, source.record.facts

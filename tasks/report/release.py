@@ -100,7 +100,7 @@ def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[Draw
 
 
 def release_part(source: Source) -> ReportPart:
-    """One release; public, as its source is."""
+    """One release on the page."""
     record = source.record
     section, chart = source.plan.section(record.name), source.release.chart
     price = ", ".join(

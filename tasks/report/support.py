@@ -16,7 +16,7 @@ from tasks.report.parts import DataTable
 Supported = Mapping[str, NDArray[Any]]
 
 MISSED = 1.5
-"""Records miss a noisy table if their distance from it is this many times larger than noise explains."""
+"""Records miss a noisy table if their distance from it is over this many times what noise explains."""
 
 NAMED = 5
 """A sentence names at most this many missed tables. The listing names all."""
@@ -40,10 +40,10 @@ def how_supported(
     text = "The one column is supported by the release."
     if np.any(ways == 2):
         text = (
-            f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. In an accurate table,"
-            " noise and fit put into a wrong cell at most about a tenth as many records as are outside"
-            " the largest cell (or half a per cent of all); in a rough table, at most about a third (or"
-            " one and a half per cent). A table graded noise says nothing."
+            f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. Noise and fit"
+            " move records into wrong cells: in an accurate table at most about a tenth of the number"
+            " outside the largest cell (or 0.5% of all records), in a rough table at most about a third"
+            " (or 1.5%). A table graded noise says nothing."
         )
         if triples:
             text += (
@@ -59,14 +59,11 @@ def how_supported(
     farthest = missed[np.argsort(-distance[missed], kind="stable")][:NAMED].tolist()
     named = listed([str(supported["columns"][i]) for i in farthest], " and ")
     which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
-    tables, far = (
-        int(measured.sum()),
-        f"{MISSED} times as far from the noisy table as noise alone explains",
-    )
+    tables, far = int(measured.sum()), f"{MISSED} times the distance that noise alone explains"
     text += (
-        f" The records miss {len(missed)} of {tables} tables{which}: they lie more than {far}."
+        f" The records miss {len(missed)} of {tables} tables{which}: the distance exceeds {far}."
         if len(missed)
-        else f" The records follow all {tables} tables: none lies more than {far}."
+        else f" The records follow all {tables} tables: no distance exceeds {far}."
     )
     accurate = distance[supported["grade"] == ACCURATE]
     if len(accurate):
@@ -88,7 +85,7 @@ def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str
 def support_table(supported: Supported, path: str) -> DataTable:
     """A table of all listed margins: first margins that no release supports, then the least accurate.
 
-    ``path``: the file that it was read from.
+    ``path``: the file of ``supported``.
     """
     with np.errstate(invalid="ignore"):  # a table of one cell has no noise
         ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])

@@ -25,7 +25,7 @@ MOST_FIGURES = 60
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column, compared with the counts of the underlying release."""
-    # Whether two columns are equal is counted, and no column of the records.
+    # Some counts are of whether two columns are equal, which is no column of the records.
     known, counted = source.plan.record_columns, list[Floats]()
     noisy_tables = [each for each in noisy_columns(source) if each.names[0] in known]
     for records in _records(record, source):
@@ -101,7 +101,7 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
     members = read_columns(source.bundle, record.members)
     wide, unit = dict(units), source.plan.unit
     assert unit
-    # Not only the drawn positions: few records may hold no unit as large as the largest.
+    # All positions, because few records may contain no unit of the largest size.
     for i in range(unit.max_rows):
         here = members[PLACE] == i + 1
         for name in members:
@@ -112,7 +112,7 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
 
 
 def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
-    """Text on the columns with bins wider than one value and without a density."""
+    """The columns with bins wider than one value whose values inside bins follow no other release."""
     return ", ".join(
         axis.name
         for axis in release.domain.axes

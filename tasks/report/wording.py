@@ -15,7 +15,7 @@ from schemas.survey.columns import CategoricalColumn, Column
 from tasks.report.cells import called, written
 
 MOST_NAMED = 3
-"""At most this many categories or labelled values are listed; of more, only the first and the last."""
+"""At most this many categories or labelled values are listed; of more, only the first two."""
 
 
 class Wording(NamedTuple):
@@ -37,7 +37,7 @@ class Wording(NamedTuple):
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
     def counted(self, axis: Axis) -> str:
-        """The people whose shares a column divides: those with a value, if it may be null."""
+        """The people in the denominator of a column's shares; if it may be null, those with a value."""
         return f"{self.people} with a value" if axis.nullable else self.people
 
     def contrast(self, given: Axis, shown: Axis, found: Contrast, shares: Sequence[str]) -> str:
@@ -76,7 +76,7 @@ class Wording(NamedTuple):
         return self.plan.described_columns
 
     def leaves_out(self, axis: Axis, part: Part) -> bool:
-        """Whether the words for values do not name all categories of a group that noise has merged."""
+        """Whether the words for values leave out some categories of merged groups."""
         if not isinstance(axis, Categories) or not self._merges(axis):
             return False
         return len(self._categories(axis, part)) > MOST_NAMED

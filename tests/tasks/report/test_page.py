@@ -291,7 +291,7 @@ def test_records_that_miss_a_table_are_counted():
     words = how_supported(supported, ["a", "b", "c", "d"], {})
     assert "Of 6 pairs of columns, 1 is accurate and 5 are not measured." in words
     assert "Of 4 sets of three columns, 1 is accurate and 3 are not measured." in words
-    assert "The records miss 1 of 3 tables (a): they lie" in words
+    assert "The records miss 1 of 3 tables (a): the distance exceeds" in words
     assert "The largest distance to an accurate table is 0.010" in words
     assert "sets of three" not in how_supported(supported, ["a", "b"], {})
     table = support_table(supported, "x.parquet")
