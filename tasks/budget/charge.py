@@ -84,8 +84,8 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
     ledger = Ledger(ledger_url())
     if not sources and ledger.shared:
         raise InputError(
-            "source: a table in memory has no name by which a shared ledger knows the survey: write it"
-            " to a file, and name that"
+            "source: a shared ledger cannot identify a table in memory: write it to a file, and name"
+            " the file"
         )
     ledger.require_own(plan.dataset, sources)
 
@@ -126,7 +126,7 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
         known = bool(ledger and ledger.release(dataset, bundle.name))
         if not known and isinstance(error, UnreadableError):
             raise
-        log_line(f"left aside: {error}")
+        log_line(f"not compared with the ledger: {error}")
     else:
         charges = ledger.release(manifest.dataset, manifest.release_id) if ledger else {}
         drawn = {name: charge.digest for name, charge in charges.items()}

@@ -72,8 +72,8 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
         return
     if _is_missing(path):
         raise InputError(
-            f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
-            " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
+            f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, run `dprelease"
+            " ledger checkpoint` once; if it was lost, compare the ledger with all bundles first"
         )
     seen = _read(path)  # read before the ledger, so that a draw in between does not look lost
     _require_covered(path, seen, ledger, dataset)
@@ -150,8 +150,8 @@ def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset
         first = lost[0]
         raise LostLedgerError(
             f"the ledger lacks the draw {dataset}/{first.release_id}/{first.release_name}, which"
-            f" {path} lists ({len(lost)} such draws of this dataset): it is an old copy or another"
-            f" ledger, and what it lacks would be spent twice: {first.remedy}"
+            f" {path} lists ({len(lost)} draws of this dataset are missing): it is an old copy or"
+            f" another ledger, and the missing budget would be spent twice: {first.remedy}"
         )
 
 

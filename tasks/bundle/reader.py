@@ -182,8 +182,8 @@ class BundleReader(CountTables):
         response, terms = read.response.strip("`"), read.names[1:]
         return [
             f"the release {release.name} measures the mean of {response}"
-            f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), whose"
-            " intervals are of the noise alone"
+            f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), with"
+            " intervals for privacy noise only"
             for release in self.plan.built.values()
             if isinstance(release, Mean | RatioMean)
             for *by, column in [release.domain.names]

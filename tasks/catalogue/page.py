@@ -48,7 +48,7 @@ class Entry:
     def publishers(self) -> str:
         """Words on who published and who requested it."""
         said = self.manifest.plan["publication"]
-        asked = f"asked for by {said['requester']}" if said["requester"] else ""
+        asked = f"requested by {said['requester']}" if said["requester"] else ""
         return "; ".join(filter(None, (said["publisher"], asked)))
 
 

@@ -55,8 +55,8 @@ def summary(e: Evaluation) -> DataTable:
     learnt = e.classifier
     rows.append(
         (
-            f"{learnt.label} predicted of real records",
-            f"AUC {learnt.trained_on_synthetic:.3f}, {learnt.trained_on_real:.3f} by real ones",
+            f"{learnt.label} predicted for real records",
+            f"AUC {learnt.trained_on_synthetic:.3f}, {learnt.trained_on_real:.3f} if trained on them",
             "equal: as useful for training as real records",
         )
     )
@@ -124,8 +124,8 @@ def _numbers(e: Evaluation) -> PageSection:
         for value, *both in shape.curves.left_out:
             real, synthetic = map(_percent, both)
             says += (
-                f"; bars without {figure(value)}, the value of {real} of the real and {synthetic} of the"
-                " synthetic records"
+                f"; the bars leave out {figure(value)}, the value of {real} of the real and {synthetic}"
+                " of the synthetic records"
             )
         figures.append(Figure(name, says, number_chart(name, shape, name, says)))
     quantiles = DataTable(

@@ -245,8 +245,8 @@ def implicates_text(plan: Plan) -> list[str]:
 def least_text(plan: Plan) -> list[str]:
     """Lines on the distance from the least possible errors; empty if none is known."""
     heading = (
-        "The smallest possible error of mechanisms with the same promise: in the worst case, and on"
-        " every table if their worst case is at most the expected error"
+        "Smallest possible errors with the same promise. Least: in the worst case. On every table: of"
+        " mechanisms whose worst case is at most the expected error"
     )
     rows = least_rows(plan)
     return ["", heading, text_table(rows)] if rows else []

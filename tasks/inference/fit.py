@@ -43,7 +43,7 @@ class Fit:
             if coefficient.name == name:
                 return coefficient
         known = [coefficient.name for coefficient in self.coefficients]
-        raise InputError(f"{name}: is no coefficient{suggestion(name, known, most=3, least=0)}")
+        raise InputError(f"{name}: is not a coefficient{suggestion(name, known, most=3, least=0)}")
 
     def frame(self) -> Any:
         """The coefficients as a pandas DataFrame."""

@@ -60,9 +60,9 @@ def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str
         left = values - once @ np.linalg.lstsq(once, values, rcond=None)[0]
         if np.abs(left).max() > EXACT * np.abs(values).max():
             raise InputError(
-                f"{formula}: {name} is no sum of columns of {release.name}: moments answer models of"
-                " numbers as they are and of categories; state a column of its own for anything else,"
-                " or add a release of kind microdata-margins over the columns"
+                f"{formula}: {name} is not a sum of columns of {release.name}: moments answer models"
+                " of untransformed numbers and of categories; add a column for anything else, or a"
+                " release of kind microdata-margins over the columns"
             )
     if np.linalg.matrix_rank(terms) < len(names):
         raise InputError(f"{formula}: some terms are sums of others; leave one out")

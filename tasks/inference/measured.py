@@ -129,14 +129,14 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         return []
     now, would = f"{max(here):.2g}", f"{direct:.2g}"
     return [
-        f"this model was not measured for itself: noise makes its intervals up to {now} times as wide as"
-        " its estimated sampling errors alone would. If the model fits closely and noise hides this,"
-        " these errors are too large themselves, in public tables up to four times. A release"
-        f" of kind model with the budget of {name} would "
+        f"this model was not measured for itself: with noise its intervals are up to {now} times as wide"
+        " as with its estimated sampling errors alone. If the model fits closely and noise hides this,"
+        " the sampling errors are too large, in public tables up to four times. A release of kind model"
+        f" with the budget of {name} would "
         + (
-            f"have made them about {would} times as wide as the survey's own"
+            f"have made the intervals about {would} times as wide as without noise"
             if float(would) < float(now)
-            else "not have made them narrower"
+            else "not have made the intervals narrower"
         )
     ]
 

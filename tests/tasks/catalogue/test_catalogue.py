@@ -94,7 +94,7 @@ def test_each_release_says_who_published_it_what_it_found_and_what_it_changed(or
     published = tmp_path / "published"
     write_catalogue(published, published)
     words = page_of(published).words
-    for said in ("Again", "An office; asked for by A student"):
+    for said in ("Again", "An office; requested by A student"):
         assert said in words
     record = json.loads((published / "catalogue.json").read_text(encoding="utf-8"))
     releases = record["datasets"]["survey"]["releases"]

@@ -57,9 +57,9 @@ def test_a_term_that_noise_hides_has_a_reason_instead_of_an_estimate(plan_docume
 @pytest.mark.parametrize(
     ("formula", "family", "says"),
     [
-        ("income ~ age:sex", "gaussian", "age:sex.* is no sum of columns of sums"),
-        ("{income > 2000} ~ age", "gaussian", "the response is no sum of columns of sums"),
-        ("income ~ age + C(age)", "gaussian", "is no sum of columns|cannot be computed"),
+        ("income ~ age:sex", "gaussian", "age:sex.* is not a sum of columns of sums"),
+        ("{income > 2000} ~ age", "gaussian", "the response is not a sum of columns of sums"),
+        ("income ~ age + C(age)", "gaussian", "is not a sum of columns|cannot be computed"),
         ("income ~ region", "gaussian", "'region' is not a column of the records; did you mean"),
         ("income ~ sex + {sex == 'M'}", "gaussian", "some terms are sums of others"),
         ("sex ~ age", "binomial", "add a release of kind microdata-margins"),

@@ -128,7 +128,7 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     other = bundle.fit("income ~ children")
     (note,) = (n for n in other.notes if "was not measured for itself" in n)
     here, direct = map(float, re.findall(r"[\d.]+(?= times as)", note))
-    assert "as wide as its estimated sampling errors alone would" in note
+    assert "as wide as with its estimated sampling errors alone" in note
     slope = other["children"]
     assert here == pytest.approx(slope.standard_error / slope.sampling_error, rel=0.05)
     document = plan.model_dump(mode="json", by_alias=True)
@@ -138,7 +138,7 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     assert direct == pytest.approx(asked.built["pay"].width_ratio, rel=0.05)
     exact = replace(other, coefficients=(replace(slope, privacy_error=0.0),))
     (said,) = wider(plan, tables["name"], exact)
-    assert said.endswith("would not have made them narrower")
+    assert said.endswith("would not have made the intervals narrower")
 
 
 def test_what_is_expected_is_known_before_a_draw(plan_document):
