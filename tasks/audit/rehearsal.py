@@ -257,12 +257,12 @@ def _writer() -> Iterator[duckdb.DuckDBPyConnection]:
 def _write_survey(
     plan: Plan, writer: duckdb.DuckDBPyConnection, path: Path, form: str, far: bool
 ) -> str | TableSource:
-    """Write a survey in which all records but one unit's have the first value of every column.
+    """Write a survey in which the records of all units except one have the first value of every column.
 
-    On the far side, that unit's records have the last value.  On the near side they have the first,
-    or are absent under add-remove.  A unit of several records has one more than the plan keeps, in each
-    of its periods; they have too large a weight, and all other records a weight of one step.  Where a
-    row counts several records, there are two rows.
+    On the far side, that unit's records have the last value. On the near side they have the first, or
+    are absent under add-remove. If units have several records, this unit has one more than the plan
+    keeps, in each of its periods. Its records have too large a weight, and all others a weight of one
+    step.  Where a row counts several records, there are two rows.
     """
     there = far or plan.neighbours == "replace-one"
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most

@@ -118,7 +118,7 @@ def require_budget(
 def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
-    A bundle whose manifest is damaged, or cannot be read, is identified by the name of its folder.
+    A bundle with a damaged or unreadable manifest is identified by the name of its folder.
     """
     try:
         manifest = read_manifest(bundle)
@@ -146,8 +146,8 @@ def reserve_budget(
 ) -> None:
     """Charge the whole release in one transaction; earlier charges stay unchanged.
 
-    In a ledger that one person uses, an unknown dataset is first granted what the plan states; from then
-    on the ledger decides.
+    In a ledger that one person uses, an unknown dataset is first granted the amount that the plan
+    states; from then on the ledger decides.
     """
     ledger = Ledger(ledger_url())
     granted, composition = plan.budget.granted.budget, plan.budget.composition

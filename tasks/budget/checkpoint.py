@@ -1,8 +1,8 @@
 """A witness of the ledger, kept on another disk: a list of all draws that were committed so far.
 
 A ledger that was restored from an old copy lacks draws, and would charge and draw them again.  If a
-witness is configured, a run stops unless the ledger holds every draw of its dataset that the witness
-lists, and adds its own draws before anything is published.  A draw that was given up (VOID) is not
+witness is configured, a run stops if the ledger lacks a draw of its dataset that the witness lists. It
+adds its own draws to the witness before anything is published.  A draw that was given up (VOID) is not
 missed, because its name cannot be drawn again.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
@@ -87,7 +87,7 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
 def write_checkpoint(ledger: Ledger, path: Path) -> int:
     """Write a witness, or bring it up to date; returns the number of its draws.
 
-    Draws that it lists stay listed, whether the ledger holds them or not.
+    Draws in the witness stay there, even if the ledger lacks them.
     """
     with _alone(path):
         # Repeated, because a run on another machine may have written an older list meanwhile.

@@ -38,7 +38,7 @@ def metrics_text(
 ) -> str:
     """The metrics as text.  Raises ``InputError`` if the file of events cannot be read."""
 
-    class Everything(Collector):  # the library writes only what a registry collects
+    class Everything(Collector):  # the library writes only metrics from a registry
         def collect(self) -> Iterable[Metric]:
             yield from _of_ledger(ledger, plans, now)
             yield from _of_events(events)

@@ -1,9 +1,9 @@
 """Enters releases that are missing in a ledger, from the draws in their bundles.
 
 A bundle proves what was charged and drawn: its plan has the prices, and its draws are stored byte for
-byte.  So nothing is drawn a second time, and what was spent counts again.  Its manifest says whether it
-counts against the part that is open to requests, and against the requester's allowance.  Bundles do not
-contain grants and allowances, which must be entered first.
+byte.  So nothing is drawn a second time, and the budget counts as spent again.  Its manifest says
+whether the release counts against the part open to requests, and against the requester's allowance.
+Bundles do not contain grants and allowances, which must be entered first.
 """
 
 import shlex
@@ -48,7 +48,7 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
 
 
 def _lost(ledger: Ledger, published: Path) -> tuple[list[BundleReader], list[BundleReader]]:
-    """The bundles whose draws the ledger lacks, and those whose approval or digest it lacks."""
+    """The bundles without draws in the ledger, and the bundles without approval or digest there."""
     unknown, unrecorded = [], []
     for bundle in filter(is_bundle, folders_in(published).values()):
         try:

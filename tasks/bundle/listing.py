@@ -64,7 +64,7 @@ class BundleTables:
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:
-    """Yield the tables of releases, which may share a file, then those of records and models."""
+    """Yield the tables of releases, which may share a file, then the tables of records and models."""
     for record in manifest["releases"]:
         for file in record["files"]:
             path, columns, holds = file["path"], file["columns"], file.get("holds", {})

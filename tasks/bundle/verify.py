@@ -78,7 +78,7 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
 
 
 def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
-    """Check that the categories of open columns are those that their draws found."""
+    """Check that the categories of open columns are the ones found by their draws."""
     draws = {
         record.name: noisy_of(arrays_of(pq.read_table(bundle / record.draw.path)))
         for record in manifest.releases

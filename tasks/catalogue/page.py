@@ -151,7 +151,7 @@ def _entry(bundle: CheckedBundle, before: Manifest | None, site: Path) -> Entry:
 
 
 def _timeline(dataset: Dataset) -> Figure:
-    """A figure of what each release spent of the grant in the newest plan, the oldest first."""
+    """A figure of the amounts that the releases spent of the newest plan's grant, the oldest first."""
     granted = published_plan(dataset.latest.manifest.plan).budget.caps
     spendings = [
         Spending(m.release_id, m.drawn_at, total(r.price for r in m.releases), "published")

@@ -34,7 +34,7 @@ LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point")
 class Axis:
     """One axis of a panel: numbers, or ``names`` of positions; the i-th spans i to i + 1.
 
-    ``low``, ``high``: the ends, by default those of the marks; ``zero``: whether zero is shown too;
+    ``low``, ``high``: the ends, by default the ends of the marks; ``zero``: whether zero is shown too;
     ``ticks``: texts by position, by default round numbers as ``write`` formats them.
     """
 
@@ -67,7 +67,7 @@ class Axis:
 class Panel:
     """Marks between two axes; names on y are listed from the top, ``step`` units apart.
 
-    ``height``: of the plot if y has numbers; ``key``: classes, with the meaning of their marks.
+    ``height``: of the plot if y is numeric; ``key``: classes of marks, with their meaning.
     """
 
     marks: Sequence[Mark]

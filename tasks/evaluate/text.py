@@ -1,4 +1,4 @@
-"""An evaluation as text for the terminal: the tables of its page, except those of its charts."""
+"""An evaluation as text for the terminal: the tables of its page, except the numbers of charts."""
 
 from tasks.evaluate.compare import Evaluation
 from tasks.evaluate.sections import left_out, sections_of, summary

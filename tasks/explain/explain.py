@@ -78,7 +78,7 @@ def budget_rows(
         amounts("this release", requested, grant.coordinates),
     ]
     if not grant.covers(spent + requested):
-        alike = grant.coordinates == requested.coordinates  # else the refusal says what to write
+        alike = grant.coordinates == requested.coordinates  # else the refusal says what to do
         short = "The grant does not cover this release: a run would be refused." * alike
         return rows, "\n".join(filter(None, (short, refusal)))
     return [

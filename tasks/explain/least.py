@@ -5,7 +5,7 @@ from schemas.plan import Plan
 
 
 def least_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row for each error whose least possible value, or its rate, is known."""
+    """One row for each error if its least possible value, or the rate of this value, is known."""
     return [
         {
             "release": name,

@@ -98,7 +98,7 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
 
 
 def _statement(plan: Plan, release: str, quantity: str) -> int:
-    """The index of an error statement among those of a release."""
+    """The index of an error statement of a release."""
     if release not in plan.built:
         raise InputError(
             f"--target: the plan has no release {release!r}; its releases: {', '.join(plan.built)}"

@@ -196,7 +196,7 @@ def _line(found: Verdict, coordinate: str) -> str:
 
 
 def _more(found: Verdict, coordinate: str) -> str:
-    """Words on what would make the release good."""
+    """Words on changes that would make the release good."""
     if found.says == GOOD_WORD:
         return ""
     if found.enough is None or found.aim == ROUGH_WORD:

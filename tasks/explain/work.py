@@ -53,7 +53,7 @@ def work_of(plan: Plan) -> Work:
         parts.append(Work(READ * rows * columns, kept * columns))
         source = plan.of_period[table.from_]
         again = table.rows != source.rows or not source.adjacency.public_rows
-        if isinstance(source, FittedTables) and again:  # not the records whose tables are published
+        if isinstance(source, FittedTables) and again:  # except records published as tables
             model = source.model_seconds if plan.series else 0.0  # else fitted for the tables
             parts.append(Work(source.fit_seconds(rows) + model))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))
@@ -62,7 +62,7 @@ def work_of(plan: Plan) -> Work:
 
 
 def bundle_bytes(plan: Plan) -> float:
-    """The approximate bytes of a release on disk: a quarter of what its numbers take in memory."""
+    """The approximate bytes of a release on disk: a quarter of the size of its numbers in memory."""
     tables = sum(release.work.bytes for release in plan.built.values()) / 4
     made = [(table.rows or plan.rows) * len(plan.record_columns) for table in plan.synthesis]
     again = sum(implicate_values(plan, table) for table in plan.synthesis)

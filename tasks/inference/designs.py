@@ -68,7 +68,7 @@ def design_of(
 def numbers_of(
     formula: str, domain: Domain, columns: Mapping[str, Any]
 ) -> tuple[list[str], Floats, Floats]:
-    """Names of the terms of a formula, their values (m, k) and those (m,) of its response.
+    """Names of the terms of a formula, the values (m, k) of the terms and (m,) of the response.
 
     ``columns``: (m,) values, none of them null.  Raises ``InputError`` as ``design_of``.
     """

@@ -1,6 +1,6 @@
-"""The privacy ledger: what each dataset was granted, what it has spent, and its noisy statistics.
+"""The privacy ledger: the grants, the spending and the noisy statistics of each dataset.
 
-A published draw cannot be taken back, so it is charged before it is made and stored with its charge:
+A published draw cannot be taken back, so it is charged before it is drawn, and stored with its charge:
 
     reserve    one transaction counts a whole release against the grant, or refuses all of it
     draw       noise is drawn (the only step outside the ledger)

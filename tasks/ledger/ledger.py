@@ -65,9 +65,9 @@ class Ledger(LedgerReader):
     ) -> None:
         """Grant (alpha, beta, gamma) to a dataset; grants are never taken back.
 
-        A basic grant adds to earlier ones.  A concentrated grant opens a separate account: what was left
-        before can no longer be spent.  Raises ``BudgetError`` for a basic grant after a concentrated
-        one, and ``ValueError`` for a concentrated grant without beta.
+        A basic grant adds to earlier ones.  A concentrated grant opens a new account, and the rest of
+        the old one can no longer be spent.  Raises ``BudgetError`` for a basic grant after a
+        concentrated one, and ``ValueError`` for a concentrated grant without beta.
         """
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)

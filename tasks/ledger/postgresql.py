@@ -1,7 +1,7 @@
 """The ledger on a PostgreSQL server, for several machines that release from the same datasets.
 
 Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``queries.py``).  Each transaction
-sets what it depends on, because a server's defaults may differ.
+makes all settings that it needs, because a server's defaults may differ.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class PostgreSQLDatabase(Database):
         """Check nothing, as in ``require_whole``."""
 
     def begin(self, connection: Connection, *, write: bool) -> None:
-        # A writer that gets the lock must see in each statement what the last holder wrote; a reader
-        # must see grants and charges of one moment.
+        # Once a writer has the lock, its statements must see all earlier writes; a reader must see
+        # grants and charges of one moment.
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")
         milliseconds = max(1, round(self.lock_seconds * 1000))  # 0 would wait for ever

@@ -125,7 +125,7 @@ class LedgerReader:
         part: Fraction | None = None,
         analyst: str = "",
     ) -> None:
-        """Raise what ``reserve`` would raise now, and write nothing.
+        """Raise the error that ``reserve`` would raise now, and write nothing.
 
         For use before any private value is read.  Another process may reserve in between, so only
         ``reserve`` decides.

@@ -141,7 +141,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much an analyst may spend of the current account, and has spent.
+    """The amounts of the current account that an analyst may spend and has spent.
 
     ``key``: the SHA-256 of the analyst's newest token.  The ledger does not hold the token.
     """
@@ -190,7 +190,7 @@ class HistoryRecord:
 
 @dataclass(frozen=True)
 class Fault:
-    """A contradiction, where it is, and what a person can do about it."""
+    """A contradiction in the ledger, its place, and what a person can do about it."""
 
     dataset: str
     release_id: str

@@ -221,7 +221,7 @@ def require_known(dataset: str, account: Account | None) -> Account:
 def require_affordable(
     dataset: str, release_id: str, granted: Budget, spent: Budget, asked: Budget
 ) -> None:
-    """Raise ``BudgetError`` unless the grant covers what was spent and what is requested."""
+    """Raise ``BudgetError`` unless the grant covers the amounts spent and requested."""
     short = _short(asked, remaining(dataset, granted, spent), granted, "granted")
     if short:
         raise BudgetError(
@@ -260,7 +260,7 @@ def require_allowed(
 ) -> str:
     """The analyst whose allowance is charged; '' if the dataset has no allowances.
 
-    Raises ``BudgetError`` unless the analyst's allowance covers what was spent of it and is requested.
+    Raises ``BudgetError`` unless the analyst's allowance covers the amounts spent and requested.
     """
     if not known:
         return ""
@@ -315,7 +315,7 @@ def require_own(dataset: str, sources: Collection[str], known: Mapping[str, str]
 
 
 def _short(asked: Budget, left: Budget, whole: Budget, how: str) -> str:
-    """Text on the coordinates in which more is requested than is left of the grant or opened part."""
+    """Text on the coordinates in which a request exceeds the rest of the grant or opened part."""
     return "; ".join(
         f"{name}: asked {amount_text(getattr(asked, name))}, "
         f"left {amount_text(getattr(left, name))} "

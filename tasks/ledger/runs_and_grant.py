@@ -12,7 +12,7 @@ from tasks.workplace.schedule import beginning, due_times
 
 
 def runs_charged(plan: Plan, ledger: Ledger | None) -> dict[str, int]:
-    """The release ids of the plan's series that count, each with the number of its run."""
+    """The release ids of the plan's series, except void ones, each with the number of its run."""
     made = ledger.releases(plan.dataset) if ledger else {}
     return {
         charge.release_id: charge.run
@@ -65,7 +65,7 @@ def as_found(plan: Plan, release_id: str, ledger: Ledger) -> Plan:
 
 
 def no_grant(plan: Plan) -> str:
-    """A message that a dataset has no grant, with the command that grants what the plan states."""
+    """A message that a dataset has no grant, with the command that grants the amounts in the plan."""
     granted = plan.budget.granted
     amounts = [
         f" --{name} {exact_text(amount)}"

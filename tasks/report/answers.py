@@ -86,7 +86,7 @@ def compared_groups(
 
 
 def releases_of_means(sources: Sequence[Source]) -> list[Source]:
-    """The releases of means whose intervals are known at every level."""
+    """The releases of means with intervals that can be computed at every level."""
     return [
         source
         for source in sources

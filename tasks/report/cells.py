@@ -89,7 +89,7 @@ class Counts:
 
     @property
     def title(self) -> str:
-        """The title: what is counted, and by which columns."""
+        """The title: the counted things, and the columns."""
         return f"{self.unit.things.capitalize()} by {', '.join(self.quoted)}"
 
     @property

@@ -175,8 +175,8 @@ def _most_precise(tables: Sequence[MeasuredColumns]) -> list[MeasuredColumns]:
 
 
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
-    """Pairs of columns whose contrast is known beforehand: one follows from the other by the plan, or a
-    rule of records joins them, such as who was asked a question."""
+    """Pairs of columns whose contrast is known beforehand: the plan derives one from the other, or a
+    rule of records relates them, such as who was asked a question."""
     found = {
         frozenset((name, group))
         for name, column in plan.described_columns.items()
@@ -284,7 +284,7 @@ def _contrast(
 
 
 def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
-    """A chart of the share in each group whose share is known."""
+    """A chart of the share in each group, without groups whose share is unknown."""
     told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
     ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
     by = called(given.name, text.plan.described_columns)

@@ -142,7 +142,7 @@ def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:
 
 
 def read_records(bundle: Path, file: TableFile) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Yield the columns of synthetic records in the blocks in which they were written."""
+    """Yield the columns of synthetic records, in blocks as they were written."""
     with pq.ParquetFile(bundle / file.path) as parquet:
         for group in range(parquet.num_row_groups):
             yield _columns(parquet.read_row_group(group))

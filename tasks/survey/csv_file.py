@@ -76,7 +76,7 @@ def _whole(action: Callable[[], T], name: object) -> T:
 
 
 def _first_line(path: Path) -> str:
-    """The header, whose quoted names may contain line ends; bytes that are not UTF-8 are kept."""
+    """The header; quoted names may contain line ends, and bytes that are not UTF-8 are kept."""
     with (
         opened(path) as file,
         io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="") as read,

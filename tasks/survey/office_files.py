@@ -64,7 +64,7 @@ class _Sheet(MemoryTable):
         if _has_formulas(path):
             written = chain.from_iterable(_cells(path, formulas=True))
             known = chain.from_iterable(_cells(path))
-            # An empty text is a value too.
+            # Empty text counts as a value too.
             if any(
                 f.data_type == "f" and v.value is None and v.data_type == "n"
                 for f, v in zip(written, known, strict=True)

@@ -81,7 +81,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 
 
 def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
-    """Let the connection open no files except these and, if it writes, those of its own folder.
+    """Let the connection open only these files and, if it writes, files in its own folder.
 
     Attached files stay open.  Neither this nor any other setting can be changed afterwards.
     """

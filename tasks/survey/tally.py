@@ -131,10 +131,10 @@ def _wide(unread: Unread, wide: Callable[[], Any], invalid: Invalid) -> tuple[An
 
 
 def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
-    """The axes to count together in each reading of the survey; public, as its arguments are.
+    """The axes to count together in each reading of the survey; public like the arguments.
 
-    Every domain lies within one pack.  A pack of several domains can have at most ``LARGEST_PACK``
-    occupied cells, unless its largest domain alone can have more.
+    Every domain lies within one pack.  A pack can have at most ``LARGEST_PACK`` occupied cells, unless
+    its largest domain alone can have more.
     """
     packs: list[Axes] = []
     # The largest first, because it often contains smaller domains.

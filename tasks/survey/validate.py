@@ -1,4 +1,4 @@
-"""Checks the survey table against the plan, by counting inside the engine that holds it.
+"""Checks the survey table against the plan, by counting inside its engine.
 
 The checks are a Pandera schema (``survey.checks``).  Pandera's own ``validate`` would fetch every
 failing record and put the values into its error; instead, one query counts the records that break

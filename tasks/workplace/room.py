@@ -13,8 +13,7 @@ AT_HOME = 16 * 2**20
 def require_room(folder: Path, needed: float, what: str = "") -> None:
     """Raise ``InputError`` if the folder's disk has less than ``needed`` bytes left.
 
-    ``what``: public words for what needs them; by default it is the bundle, and the message states its
-    size.
+    ``what``: public words for the purpose; by default the bundle, and the message states its size.
     """
     left = _left(folder)
     if left < needed:

@@ -1,7 +1,6 @@
-"""One step of a flow: a plain function that leaks nothing private, and a Prefect task inside a flow.
+"""One step of a flow: a function that leaks nothing private, and inside a flow run a Prefect task.
 
-In a run of a Prefect flow a step is a task.  Elsewhere, as in ``dprelease.release``, it is called as a
-plain function, and Prefect is not even imported.
+Elsewhere, as in ``dprelease.release``, it is a plain function, and Prefect is not even imported.
 
 Prefect writes exceptions, results and cached values to its database, and a data library's exception
 may quote a private value.  So a step
