@@ -1,9 +1,9 @@
 """Prefect steps and the parts that they use: the ledger, the survey, bundles, pages and files.
 
-Importing this package sets defaults, for this process and the servers and workers that it starts, unless
-the environment sets others: Prefect reports nothing to its makers, servers forget runs that ended 90
-days ago (the ledger and the bundles keep all records), and traffic on this machine bypasses proxies,
-which could not forward it.
+Importing this package sets defaults for this process and for servers and workers that it starts. The
+environment can set others. Prefect sends no usage reports. Servers forget runs that ended 90 days ago
+(the ledger and the bundles keep all records). Traffic on this machine bypasses proxies, which could not
+forward it.
 """
 
 import os

@@ -13,7 +13,7 @@ QUICK_DRAWS = 1_000
 QUICK_PAIRS = 8
 QUICK_SURVEYS = 2
 ATTENDED, UNATTENDED = 0.95, 0.999
-"""The joint confidence of all bounds of an audit that a person requested, and of the short audit before
+"""The joint confidence of all bounds: in an audit that a person requested, and in the short audit before
 a release, which should hardly ever stop a correct schedule by chance."""
 FULL_DRAWS = 20_000
 TOGETHER = "all together"

@@ -1,8 +1,8 @@
 """Tests ingest, validation and tally with two made-up surveys that differ in one unit.
 
 An audit draws from tallies that ``dpcore.audit`` makes up. The rehearsal checks that a survey leads to
-these tallies: the two surveys are written to Parquet, ingested, validated and tallied like a real one,
-and every release must get exactly the tallies of the audit.
+these tallies. It writes two surveys to Parquet and ingests, validates and tallies them like a real one;
+every release must get exactly the tallies of the audit.
 
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
@@ -13,9 +13,9 @@ sensitivities assume. With ``linked`` the surplus record is last in the order, i
 units have one member. In a series the unit is in one period more than the plan counts, if there is one,
 with equally many records in each; all other units are in the first period.
 
-The far survey comes in three forms, which must give the same tallies: as Parquet in the plan's types;
-with floats for whole numbers, as a data frame with a missing value has them; and as a table of a
-database under whose collation capitals and accents make no difference.
+The far survey is stored in three forms, which must give the same tallies: Parquet in the plan's types;
+Parquet with floats for whole numbers, like a data frame with missing values; and a database table whose
+collation ignores capitals and accents.
 """
 
 import re
@@ -226,7 +226,7 @@ def _at_points(tally: Tally) -> Tally:
 
 
 def _where_equal(plan: Plan, tally: Tally) -> Tally:
-    """The tally with the columns filled in that state whether a pair of often equal columns is equal."""
+    """The tally with all columns computed that state whether two columns are equal."""
     domain = tally.domain
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):

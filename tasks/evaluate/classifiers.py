@@ -1,8 +1,8 @@
 """Two tests with boosted trees: recognising synthetic records, and learning from them.
 
-The trees are scikit-learn's, always with the same seed.  They use numbers as they are and other
-columns as categories, so they also find differences inside cells, such as ages of 36.5, or evenly spread
-incomes although people round them.
+The trees are scikit-learn's, always with the same seed.  They use exact numbers, and other columns as
+categories. So they also find differences inside cells, such as ages of 36.5, or incomes that are spread
+evenly instead of rounded.
 """
 
 from __future__ import annotations

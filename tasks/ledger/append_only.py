@@ -1,9 +1,8 @@
 """Database triggers that keep the ledger's history append-only.
 
-Rows are only ever inserted, except that a charge changes state once: from RESERVED to COMMITTED
-with its draw stored, or to VOID with a note on who and why.  The triggers stop mistakes, other
-programs and roles without rights over the tables (``roles.py``); the owner of the database can drop
-them.
+Rows are only inserted. The one exception: a charge changes state once, from RESERVED to COMMITTED with
+its draw stored, or to VOID with a note on who and why.  The triggers stop mistakes, other programs and
+roles without rights over the tables (``roles.py``); the owner of the database can drop them.
 """
 
 from __future__ import annotations

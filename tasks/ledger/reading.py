@@ -137,9 +137,8 @@ class LedgerReader:
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
 
-        Reasons: they are for another unit or relation, or in another coordinate than the grant;
-        they spend gamma and their plan was not fixed before the dataset's first release; or earlier
-        runs of their series are not charged.
+        Reasons: another unit, relation or coordinate; gamma for a plan that was not fixed before the
+        dataset's first release; or earlier runs of the series that are not charged.
         """
         self._read(_require_addable, dataset, plan_digest, charges)
 

@@ -27,9 +27,9 @@ def at_its_run(
 ) -> Plan:
     """The plan at the run of its series to which a release belongs.
 
-    The number of the run is the one that the plan states or was charged for; else, on a schedule, the
-    number of its ``due`` time; else the first without a release in the ledger.  Raises ``InputError`` if
-    a scheduled series is run without a due time, or if the series has no such run.
+    The number of the run is the one charged for the release, or stated by the plan. Otherwise it is the
+    number of the ``due`` time on a schedule, or the first run without a release in the ledger.  Raises
+    ``InputError`` if a scheduled series is run without a due time, or if the series has no such run.
     """
     if plan.series is None or "run" in plan.series.model_fields_set:
         return plan

@@ -47,7 +47,7 @@ class GroupMean(NamedTuple):
 
     @property
     def unknown(self) -> bool:
-        """Whether the interval is nearly as wide as the bounds, and so says nothing."""
+        """Whether the interval covers nearly the whole range between the bounds, and so says nothing."""
         if self.column is None or isinstance(self.column, CategoricalColumn):
             return False
         lower, upper = self.column.bounds

@@ -148,7 +148,7 @@ def _averaged(columns: Columns, response: str) -> str:
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
-    """A sentence on the clearest term whose columns are in no other term, if there is such a term.
+    """A sentence on the clearest of the terms whose columns are in no other term; None without any.
 
     With an interaction, a slope belongs to one group only, and means little by itself.
     """

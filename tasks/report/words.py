@@ -1,8 +1,8 @@
 """The privacy of a release in plain words, and its limits.
 
 For any test between two neighbouring tables, differential privacy bounds both errors:
-    1 - false negatives <= e^alpha false positives + beta, and the other way round,
-so a guess between two equally likely tables is right with probability at most
+    1 - false negatives <= e^alpha false positives + beta, and the same with the errors exchanged.
+So a guess between two equally likely tables is right with probability at most
 (e^alpha + beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
 """
 

@@ -13,10 +13,9 @@ In a series of releases each unit keeps its records in its first ``most`` period
 ``max_rows`` in each of them. Later periods do not change this. So if the table only grows, the kept
 records of a past period are the same in every run.
 
-Which records of a unit are kept depends on that unit's records alone, so tables that differ in one
-unit differ in at most ``max_rows`` kept records, and every engine keeps the same ones every time.
-Records that still tie are equal in every column that is read, so the tally does not depend on which
-of them is kept.
+The kept records of a unit depend on that unit's records alone. So tables that differ in one unit differ
+in at most ``max_rows`` kept records, and every engine always keeps the same ones. Records that still tie
+are equal in every column that is read, so the tally does not depend on which of them is kept.
 """
 
 from __future__ import annotations

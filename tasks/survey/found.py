@@ -1,7 +1,7 @@
 """Tallies the texts of an open column, in one record of each unit.
 
-Which record of a unit counts depends on the records of that unit alone, and a text without a cell
-(``dpcore.domain.texts``) is not counted, so neighbours differ in at most one counted record.
+The counted record of a unit depends on the unit's records alone, and a text without a cell
+(``dpcore.domain.texts``) is not counted. So neighbours differ in at most one counted record.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ COPIED = 1.5
 
 
 def require_source(plan: Plan) -> None:
-    """Raise ``InputError`` if the survey's file, or the address of its database, is missing, or the disk
-    for its private copy is too full; the size of the survey stays private."""
+    """Raise ``InputError`` if the survey's file or the address of its database is missing, or if the
+    disk has no room for a private copy; the size of the survey stays private."""
     if isinstance(plan.source, PostgreSQLSource):
         plan.source.url()
     elif isinstance(plan.source, str | TableSource):

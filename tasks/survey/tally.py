@@ -1,14 +1,13 @@
 """Tallies the survey: a GROUP BY counts the records in every occupied cell.
 
-Releases share a reading: the axes of all of them are packed into one cell, the survey is read once,
+Releases share a reading: the axes of several releases are packed into one cell, the survey is read once,
 and the tally of each release is rolled up from the occupied cells:
 
     sex x age, sex x region, age    --packed-->  sex x age x region  --roll_up-->  one tally each
 
-Packing saves time as long as the occupied packed cells are few.  An upper bound for their number
-follows from public numbers, the sizes of the axes and the rows of the plan; domains that would exceed
-``LARGEST_PACK`` are counted in another reading.  The engine computes the cell of a record
-(``cells``).
+Packing saves time if few packed cells are occupied.  The sizes of the axes and the plan's number of
+rows, which are public, bound their number; domains that would exceed ``LARGEST_PACK`` are counted in
+another reading.  The engine computes the cell of a record (``cells``).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, Unread, open_survey
 
 LARGEST_PACK = 2**20
-"""Domains are packed together as long as at most this many cells can be occupied."""
+"""Domains are packed together if at most this many cells can be occupied."""
 
 LARGEST_TOTAL = 2.0**61
 """The most records, or steps of weight, of a survey: such sums are exact in 64 bits.  A trillion records

@@ -1,9 +1,9 @@
 """Checks the survey table against the plan, by counting inside its engine.
 
 The checks are a Pandera schema (``survey.checks``).  Pandera's own ``validate`` would fetch every
-failing record and put the values into its error; instead, one query counts the records that break
-each rule, with the Ibis expressions of the checks.  Memory does not grow with the number of faults,
-and no value leaves the engine.
+failing record and put the values into its error. Instead, one query with the checks' Ibis expressions
+counts the records that break each rule.  Memory does not grow with the number of faults, and no value
+leaves the engine.
 
     the survey table is not as the plan declares:
       column 'age', type: 3 rows cannot be read as the declared type: 3 with ...

@@ -1,8 +1,7 @@
 """Files and folders that environment variables name; they must outlast a run.
 
-A worker runs each flow in a folder that is removed with the run.  A relative path would lead into it, so
-that even a ledger would be lost and the next run granted the whole budget; so relative paths are
-refused.
+A worker runs each flow in a folder that is removed with the run.  A relative path would lead into it: a
+ledger there would be lost, and the next run granted the whole budget. So relative paths are refused.
 """
 
 import os

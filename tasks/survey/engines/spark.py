@@ -1,8 +1,8 @@
 """Opens a survey that stays on Spark: Parquet files, or a catalogue table that is stored in files.
 
-The files are listed once, at the beginning, and their names, lengths and times of modification are
-compared after every reading: if one differs, nothing of that reading is used.  A copy in Spark's
-memory would not be safer, because Spark may read a file again at any time.
+The files are listed at the beginning. After every reading, their names, lengths and times of
+modification are compared; if one differs, nothing of that reading is used.  A copy in Spark's memory
+would not be safer, because Spark may read a file again at any time.
 """
 
 from __future__ import annotations
