@@ -327,7 +327,6 @@ def _is_whole(value: Any) -> bool:
 
 
 def _record(plan: Plan, value: Value, unit: str, steps: int) -> Iterator[str]:
-    """Yield the columns of a record as SQL."""
     for name, column in plan.columns.items():
         yield f"{value(name, column)} AS {quote(name)}"
     if plan.unit:

@@ -156,7 +156,6 @@ def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether there is no witness."""
     try:
         path.stat()
     except FileNotFoundError:

@@ -208,7 +208,6 @@ class BundleReader(CountTables):
         return self._evidence_for("")
 
     def _evidence_for(self, formula: str) -> Evidence:
-        """The evidence of the release that answers a model."""
         answers = answering(self.plan, formula)
         source = answers[0].name if answers else ""
         if source not in self._evidence:

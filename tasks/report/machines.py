@@ -104,7 +104,6 @@ def _held(release: GradientClassifier, cells: list[int], columns: Columns) -> st
 
 
 def _shown(axis: Axis) -> Integers:
-    """The cells of an axis that are drawn."""
     last = axis.size - 1 - (axis.nullable and ordered(axis))
     return np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
 

@@ -219,7 +219,6 @@ def _is_alone(columns: Columns, name: str, model: Model) -> bool:
 
 
 def _written(column: str) -> str:
-    """A column's name in the names of terms."""
     return plain_name(column)
 
 

@@ -120,8 +120,6 @@ def _as_stored(value: Any) -> Any:
 
 
 class _StatisticalFile(MemoryTable):
-    """A file of Stata or SPSS."""
-
     def __init__(self, path: Path) -> None:
         self._path, self._known = path, metadata(path)
 
