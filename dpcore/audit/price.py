@@ -8,8 +8,8 @@
 
 The first check is deterministic; the second cannot reject a correct alpha.  For rho: with L the
 log-ratio of an output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1,
-and so has the product over independent outputs; the mean over some a is above 1/error with probability at most
-``error`` (Markov).  So the audit prices the actual draws, not the whole share.
+and so has the product over independent outputs; the mean over some a is above 1/error with probability
+at most ``error`` (Markov).  So the audit prices the actual draws, not the whole share.
 """
 
 from __future__ import annotations

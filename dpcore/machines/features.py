@@ -42,8 +42,7 @@ import numpy as np
 
 from dpcore.arrays import Floats
 
-# Bound on ||Phi(x)|| as computed: cosines and sines have errors of a few 1e-16, far less than the margin
-# here.
+# Bound on the computed ||Phi(x)||: cosines and sines have errors of a few 1e-16, far below the margin.
 KAPPA = 1.0 + 1e-12
 
 ROOT_STEPS = 40

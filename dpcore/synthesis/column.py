@@ -41,7 +41,7 @@ class ColumnDensity:
 
     @classmethod
     def of(cls, release: Samplable, noisy: Noisy, column: str) -> ColumnDensity:
-        """What a release says of one numeric column, null left out; uniform if it says nothing."""
+        """The density of one numeric column by a release, without null; uniform if it has none."""
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)
         said = release.supported_margin(noisy, (column,))
@@ -67,7 +67,7 @@ class ColumnDensity:
 
     @classmethod
     def smooth(cls, axis: Bins, codes: Integers) -> ColumnDensity | None:
-        """What the bins of records (rows,) say of each other; None where there is nothing to say.
+        """A smooth density through the bins of records (rows,); None if too few or too many are wide.
 
         As for ranks inside bins, cells of a single number are not used.
         """

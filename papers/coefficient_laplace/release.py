@@ -16,14 +16,14 @@ from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 
 MOST_TERMS = 16
-"""The L1 sensitivity grows with every term: if more terms are worth their noise, binning is better."""
+"""The L1 sensitivity grows with every term: if more terms reduced the error, binning would be better."""
 
 
 @dataclass(frozen=True)
 class CoefficientDensity(WhitenedDensity):
     """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha.
 
-    ``terms``: None means as many as allowed.  Terms that the bandwidth damps cost hardly any noise: with
+    ``terms``: None means as many as allowed.  Terms that the bandwidth damps add hardly any noise: with
     fewer, the total error would be at most 1.7% smaller.
     """
 

@@ -112,7 +112,7 @@ class NearRecordsMechanism(Mechanism):
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
-        # Of a survey nothing private stays in memory: only laws of rehearsals are kept.
+        # Only laws of rehearsals are kept, so that nothing private stays in memory.
         law = _law if source.reproducible else _law.__wrapped__
         laws = [law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
         drawn = [laws[i].sequence(source) for i in which]
@@ -121,7 +121,7 @@ class NearRecordsMechanism(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """Levels beyond the reach of the noise are left out, which makes the noise look wider."""
+        """Very unlikely levels are left out, which makes the noise look wider."""
         rows, k = int(exact.sum()), self.draws
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
         if self.products(reach) > AUDITED_WORK:

@@ -89,7 +89,7 @@ class NearRecordsRelease(Samplable):
         return np.asarray(self.drawn(noisy) * (self.rows / self.draws)), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """The drawn records; if ``rows`` differs from the number of draws, in proportion to them."""
+        """The drawn records, or ``rows`` records in proportion to them."""
         cells = np.repeat(np.arange(self.domain.size), round_to_total(self.drawn(noisy), rows))
         return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
 
@@ -120,8 +120,9 @@ class NearRecords(NearRecordsRelease):
     def distance(self) -> float:
         """An upper bound on the distance at bin ends, with probability LEVEL, whatever the data.
 
-        Rounding the cumulative counts gives a sequence within 1/(2 draws).  All sequences whose score is
-        larger by s together weigh at most cells^draws exp(-s/scale) times as much.
+        Rounding the cumulative counts gives a sequence within 1/(2 draws).  The total weight of all
+        sequences whose score is larger by s is at most cells^draws exp(-s/scale) times the weight of
+        that sequence.
         """
         beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
@@ -162,8 +163,8 @@ class NearSeries(NearRecordsRelease):
         """The bound on the integrated squared distance, if no cell holds more than twice its even share.
 
         Let z be drawn from the records themselves.  Its score E is 2 terms / draws on average, and it is
-        at most 2^draws times likelier than under even draws.  So all weights together are at least
-        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores of at least s weigh at most
+        at most 2^draws times likelier than under even draws.  So the total weight is at least (2^-draws
+        cells^draws) exp(-E/scale) on average (Jensen), and scores of at least s weigh at most
         cells^draws exp(-s/scale).
         """
         scale = float(self.mechanism.scale) / 4.0**BITS
@@ -226,8 +227,9 @@ class NearMean(NearRecordsRelease):
         """An upper bound on the distance in units of the column, with probability LEVEL.
 
         The nearest cell is within half a step of the mean.  With r = exp(-n/scale), cells at least t
-        steps away weigh at most r^t on either side, and from the nearest on at least r^(1/2) on the
-        longer side, each times 1 + r + r^2 + ... of no fewer terms: a chance of at most 2 r^(t - 1/2).
+        steps away weigh at most r^t (1 + r + r^2 + ...) on either side.  All cells on the longer side
+        weigh at least r^(1/2) times a sum of no fewer of these terms.  So the chance is at most
+        2 r^(t - 1/2).
         """
         steps = float(self.mechanism.scale) / self.rows * math.log(2 / (1 - LEVEL)) + 0.5
         grid = numeric_axis(self.domain)

@@ -88,7 +88,7 @@ class NearMeans:
         words = source.words(len(tried))
         known = np.maximum(words.astype(np.float64), 0.5)
         uniforms = np.log(known) - 64 * math.log(2)
-        error += 2 / known + 1e-14  # a word and the next one, and the rounding to 53 bits
+        error += 2 / known + 1e-14  # the undrawn digits, and the rounding to 53 bits
         kept: Booleans = uniforms < logs - error
         near = np.flatnonzero(~kept & (uniforms <= logs + error))
         for i in near.tolist():

@@ -75,7 +75,7 @@ class Refined:
             for part, (agreement, _) in enumerate(parts)
             for columns, component in self._components(part, agreement)
         )
-        # The parts need to determine the table, not every refined cell: M may have no inverse.
+        # The parts must determine the table but not every refined cell: M may be singular.
         self._weights = (
             own
             @ free
@@ -162,7 +162,7 @@ def places(axes: Sequence[Axis], others: Sequence[Axis]) -> dict[int, int]:
 
 
 def _divided(axis: Axis) -> bool:
-    """Whether an axis is cut at stated edges, so that it means the same in all releases."""
+    """Whether an axis is cut at stated edges, so that its cells mean the same in all releases."""
     return isinstance(axis, Bins) or (isinstance(axis, Grid) and axis.integer)
 
 
