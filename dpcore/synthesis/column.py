@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Grid
-from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.cell_values import CellNumbers, times_step
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.records.splitting import counts_of_column
@@ -115,7 +115,7 @@ class ColumnValues:
 
     def inside(self, axis: Bins, codes: Integers) -> ValuesInside:
         """How often each multiple occurs in records (rows,) with these bins."""
-        edges = _multiples(self.first + np.arange(len(self.weights) + 1), self.step)
+        edges = times_step(self.first + np.arange(len(self.weights) + 1), self.step)
         places = np.clip(
             np.searchsorted(axis.edges, edges[:-1], side="right") - 1, 0, axis.cells - 1
         )
@@ -163,7 +163,7 @@ class ValuesInside:
         written = inside.step or self.step
         few = round(self.step / written)
         steps = (self.first + places) * few + self._beside(places, levels, few)
-        values = _multiples(steps, written)
+        values = times_step(steps, written)
         # A cell of one number keeps this number, even if it is not a multiple.
         return np.where(
             last > first, np.clip(values, inside.first, inside.last), inside.at(positions)
@@ -228,11 +228,6 @@ class ColumnCells:
         if isinstance(self.axis, Bins | Grid) and self.axis.integer:
             values = values.astype(np.int64)
         return np.ma.masked_array(values, mask=self.null) if self.null.any() else values
-
-
-def _multiples(steps: Integers, step: Fraction) -> Floats:
-    """(k,) the doubles nearest to multiples of a step."""
-    return np.asarray(steps * step.numerator / step.denominator)
 
 
 def wide_cells(axis: Axis) -> Booleans:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -196,7 +197,4 @@ def _sums(axis: Axis, refined: Axis) -> Floats:
 
 def _product(factors: list[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    product: Floats = np.ones((1, 1))
-    for factor in factors:
-        product = np.asarray(np.kron(product, factor), dtype=np.float64)
-    return product
+    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))))
