@@ -77,9 +77,8 @@ class ModelledTables:
         return math.hypot(self._as_share(errors), *alone)
 
     def apart(self, names: Sequence[str]) -> float | None:
-        """The distance by which a bundle grades a table: from the records to the noisy table, plus from
-        there to the exact one.  The error that a model removes is uncorrelated with the error that it
-        leaves."""
+        """The distance by which a bundle grades a table: from records to the noisy table, plus from
+        there to the exact one.  The errors that a model removes and leaves are uncorrelated."""
         if (moved := self.moved(names)) is None:
             return None
         places = sorted(self.release.domain.names.index(name) for name in names)

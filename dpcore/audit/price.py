@@ -92,8 +92,7 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
     elif None not in prices and any(
         isinstance(part, Event) and part.inherited_gaussian for part in parts
     ):
-        # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs hardly
-        # anything.
+        # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs little.
         single = GaussianEvent(2 * total[0] * 2**20, Fraction(2**20))
         least = _least_alpha(single, share) * NEARLY
         if affordable(event, Budget(least, share.beta, share.gamma)):

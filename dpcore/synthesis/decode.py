@@ -46,8 +46,7 @@ def decode_records(
     A column with bins that has no density follows a smooth one.
 
     If codes obey the rules, the numbers obey the rules' differences.  All numbers of a record that
-    breaks one are drawn again; after ``TRIES`` times they are drawn in turn, each from the numbers still
-    allowed.
+    breaks one are drawn again; after ``TRIES`` times, each in turn from the numbers still allowed.
     """
     cells = {
         i: ColumnCells.of(axis, codes[:, i], densities.get(axis.name))

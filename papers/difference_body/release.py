@@ -3,9 +3,8 @@
 A record at x counts as the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if
 that is larger; the statistic is the sum over records, exactly, and its noise comes from a body close
 around all differences of two such vectors.  Other s_j would scale body and noise by the same factors;
-these keep the body round whatever the bandwidth, so that it contains at least 1% of trials from the ball
-around it.  Positions are first rounded to a public grid of PLACES cells, so that the body is known
-exactly.
+these keep the body round whatever the bandwidth, so that at least 1% of trials in the ball around it are
+inside.  Positions are first rounded to a public grid of PLACES cells, so that the body is known exactly.
 """
 
 from __future__ import annotations

@@ -127,8 +127,7 @@ def _losses(logs: Sequence[Floats], floor: float) -> Floats:
     """The losses |ln f - ln f'|; NaN where both densities are at the floor."""
     losses, above = np.abs(logs[0] - logs[1]), [side > floor for side in logs]
     most = losses[above[0] & above[1]].max(initial=0.0)
-    # With one side at the floor, the loss is only bounded from below: it counts if it is above all
-    # others.
+    # With one side at the floor the loss is only bounded from below: it counts if it is the largest.
     known = (above[0] & above[1]) | ((above[0] | above[1]) & (losses > most))
     return np.where(known, losses, np.nan)
 

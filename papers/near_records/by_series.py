@@ -109,8 +109,7 @@ class NearMeansMechanism(Mechanism):
         variance = 2 * 4.0**BITS / float(scale) / draws
         work = math.log(draws) + terms / 2 * math.log(1 + 2 * variance)
         # All results of few draws may be far from the records.  Some mean of k features is within half a
-        # step of the cells' path over k, because rounding cumulative counts moves them by at most half a
-        # record.
+        # step of the cells' path over k, as rounding moves cumulative counts by at most half a record.
         work += (unscaled.path / (2 * draws)) ** 2 / float(scale)
         if work > math.log(LARGEST_WORK):
             raise ValueError(f"terms: too many for {rows} rows; use fewer terms or more draws")

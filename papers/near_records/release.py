@@ -120,9 +120,8 @@ class NearRecords(NearRecordsRelease):
     def distance(self) -> float:
         """An upper bound on the distance at bin ends, with probability LEVEL, whatever the data.
 
-        Rounding the cumulative counts gives a sequence within 1/(2 draws).  The total weight of all
-        sequences whose score is larger by s is at most cells^draws exp(-s/scale) times the weight of
-        that sequence.
+        Rounding the cumulative counts gives a sequence within 1/(2 draws).  All sequences whose score is
+        larger by s have a total weight of at most cells^draws exp(-s/scale) times its weight.
         """
         beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond

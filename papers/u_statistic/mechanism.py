@@ -3,7 +3,7 @@
 Claim.  Input: the counts of n = ``rows`` records over codes 0, ..., K - 1, and a symmetric kernel g of
 two codes, 0 <= g <= B (``kernels``).  Neighbours: n + 1 independent draws of one population, the last of
 which replaces the last but one.  Output: the sum T of g over all pairs of records with discrete Laplace
-noise of scale 2 S_L/alpha, and the level L with discrete Laplace noise too.  It is (alpha + level_alpha,
+noise of scale 2 S_L/alpha, and the level L with such noise too.  It is (alpha + level_alpha,
 beta, gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being ``trimmed``, and the beta of
 ``SmoothLaplace``.  With V_i the sum of g over the pairs of record i, and v_(j) the ordered V_i (0 below,
 (n - 1) B above),
