@@ -122,14 +122,14 @@ class Syntax:
             syntax = cls(source, ast.parse(words, mode="eval").body)
         except SyntaxError as error:
             place = error.offset or 1
-            raise ValueError(f"at character {place}: is no formula ({error.msg})") from None
+            raise ValueError(f"at character {place}: is not a formula ({error.msg})") from None
         except (RecursionError, MemoryError, ValueError):
             raise ValueError("at character 1: cannot be read as a formula") from None
         level: list[ast.AST] = [syntax.tree]
         for _ in range(DEEPEST):
             level = [part for node in level for part in ast.iter_child_nodes(node)]
         if level:
-            raise syntax.fault(level[0], f"has more than {DEEPEST} parts inside each other")
+            raise syntax.fault(level[0], f"has more than {DEEPEST} levels of nesting")
         return syntax
 
     def name(self, node: ast.Name) -> str:
@@ -172,18 +172,18 @@ class _Reader:
                 return self._choice(node)
             case ast.Call():
                 return self._call(node)
-        raise self._fault(node, f"{type(node).__name__} is no part of a formula")
+        raise self._fault(node, f"{type(node).__name__} is not allowed in a formula")
 
     def _number(self, node: ast.expr) -> tuple[Kind, Evaluate]:
         kind, evaluate = self._of(node)
         if kind not in (*NUMBERS, "null"):
-            raise self._fault(node, f"is {kind}, and a number is needed")
+            raise self._fault(node, f"is {kind}, but a number is needed")
         return kind, evaluate
 
     def _truth(self, node: ast.expr) -> Evaluate:
         kind, evaluate = self._of(node)
         if kind not in ("truth", "null"):
-            raise self._fault(node, "is no condition")
+            raise self._fault(node, "is not a condition")
         return evaluate
 
     def _constant(self, node: ast.Constant) -> tuple[Kind, Evaluate]:
@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(value, bool):
             return "truth", lambda _: np.ma.masked_array(value)
         if not isinstance(value, int | float):
-            raise self._fault(node, "is no number, and no text")
+            raise self._fault(node, "is neither a number nor text")
         if (abs(value) > LARGEST_WHOLE and isinstance(value, int)) or abs(value) == float("inf"):
             raise self._fault(node, "is too large a number")
         return _number_kind(isinstance(value, int)), lambda _: np.ma.masked_array(float(value))
@@ -217,13 +217,13 @@ class _Reader:
             return kind, lambda columns: _applied(np.negative, of(columns))
         if isinstance(node.op, ast.UAdd):
             return kind, of
-        raise self._fault(node, "~ is no part of a formula")
+        raise self._fault(node, "~ is not allowed in a formula")
 
     def _sum(self, node: ast.BinOp) -> tuple[Kind, Evaluate]:
         function = SUMS.get(type(node.op))
         if function is None:
             power = "; a power is written **" if isinstance(node.op, ast.BitXor) else ""
-            raise self._fault(node, f"{type(node.op).__name__} is no part of a formula{power}")
+            raise self._fault(node, f"{type(node.op).__name__} is not allowed in a formula{power}")
         (one, left), (other, right) = self._number(node.left), self._number(node.right)
         whole = "number" not in (one, other) and not isinstance(node.op, ast.Div | ast.Pow)
         return _number_kind(whole), lambda columns: _applied(
@@ -234,12 +234,12 @@ class _Reader:
         sides = [node.left, *node.comparators]
         kinds, found = zip(*map(self._of, sides), strict=True)
         if not {type(op) for op in node.ops} <= COMPARISONS.keys():
-            raise self._fault(node, "is no comparison of a formula")
+            raise self._fault(node, "is not an allowed comparison")
         functions = [COMPARISONS[type(op)] for op in node.ops]
         for i in range(len(functions)):
             kind = self._one_kind(sides[i + 1], kinds[i], kinds[i + 1])
             if "null" in kinds[i : i + 2]:
-                raise self._fault(sides[i + 1], "what is compared with null is always null")
+                raise self._fault(sides[i + 1], "a comparison with null is always null")
             if kind in ("text", "truth") and not isinstance(node.ops[i], ast.Eq | ast.NotEq):
                 raise self._fault(sides[i + 1], f"{kind} has no order; compare with == or !=")
 
@@ -305,7 +305,7 @@ class _Reader:
             return other if one == "null" else one
         if one in NUMBERS and other in NUMBERS:
             return "number"
-        raise self._fault(node, f"is {other} beside {one}; both must be alike")
+        raise self._fault(node, f"is {other}, but the other value is {one}")
 
 
 def _number_kind(whole: bool) -> Kind:

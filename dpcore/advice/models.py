@@ -29,7 +29,7 @@ MOST_PRODUCTS, FEWEST = 10**7, 200
 def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:
     """The typical (median) covariances over some draws; ``shares``: for each column, (cells,).
 
-    The coefficients are meaningless: they are those of independent columns.
+    The coefficients are meaningless, because the columns are independent.
     """
     assert release.terms is not None
     return _expected(release, tuple(shares[a.name].tobytes() for a in release.terms.axes))

@@ -8,7 +8,7 @@ From public values alone:
                  more accurate (``modelled``), but at least that of the one-way tables as measured:
                  if these are pure noise, a model cannot help
     a mean       its standard error, in typical standard deviations of such a column, at a typical
-                 place between its bounds; for a curve, the average over its points
+                 position between its bounds; for a curve, the average over its points
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, relative to their sampling errors
 

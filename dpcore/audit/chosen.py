@@ -23,7 +23,7 @@ from dpcore.line.mechanism import Choice
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The test of choices; ``apart``: the largest difference of a share of choices and its chance."""
+    """The test of choices; ``apart``: the largest difference of a candidate's share from its chance."""
 
     apart: float
     passed: bool

@@ -29,7 +29,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 
 Outputs = NDArray[Any]
-"""(n, d) outputs of an audit: int64, or float64 with NaN for what is absent."""
+"""(n, d) outputs of an audit: int64, or float64 with NaN for absent numbers."""
 
 LogRatio = Callable[[Outputs], Floats]
 """A function from outputs (k, d) to the log-ratios (k,) of their chances on the two sides."""

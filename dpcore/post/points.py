@@ -129,7 +129,7 @@ class Points:
     def regression(self, terms: Floats, response: Floats) -> Estimated:
         """The least-squares coefficients (k,) of a response (s,) on terms (s, k).
 
-        Raises ``ValueError`` if the noisy moments of the terms are not those of any records.
+        Raises ``ValueError`` if no records can have the noisy moments of the terms.
         """
         # Scaled, because terms in very different units would look collinear.
         scale = np.abs(terms).max(axis=0)

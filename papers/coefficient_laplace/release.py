@@ -43,9 +43,9 @@ class CoefficientDensity(WhitenedDensity):
 
     @cached_property
     def l1_sensitivity(self) -> float:
-        """A bound: the largest distance between points of a grid, plus what points in between may add.
+        """A bound: the largest distance between points of a grid, plus a bound for points in between.
 
-        No point is farther than half a step from the grid, and both records may be off by that much.
+        Each of two records may be up to half a step from the nearest grid point.
         The bound is also at most that of a record with all functions at their largest; the constant
         function counts if its coefficient is noisy.
         """

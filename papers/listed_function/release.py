@@ -109,8 +109,8 @@ class ListedFunction(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (
             ErrorStatement(
-                "90% bound of how much farther than the nearest the chosen function is",
+                "90% bound on the excess distance of the chosen function",
                 self.excess,
-                "largest difference of distribution functions, minus that of the nearest function",
+                "largest difference of distribution functions, minus the nearest function's",
             ),
         )

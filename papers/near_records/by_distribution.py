@@ -13,7 +13,7 @@ most one; the exponential mechanism then costs twice this over the scale, and it
 that of one choice (``exponential``).
 
 Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
-number against enclosures (``sampling.paths``).
+number against enclosures (``paths``).
 
 Source.  Wasserman & Zhou 2010, section 5.
 """
@@ -52,7 +52,7 @@ PRODUCT = 1.3e-8
 
 @dataclass(frozen=True)
 class NearRecordsEvent(Event):
-    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
+    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``paths``
     defines it: the Kolmogorov-Smirnov distance in records, which changes by at most one between
     neighbours."""
 

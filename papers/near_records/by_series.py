@@ -16,7 +16,7 @@ moves S/n by at most D/n, and a squared distance by at most 2 D^2/n, since ||u||
 c0^2 m/n.)
 
 Ranges.  Features are below 2^17, so sums of up to 2^44 records fit; sequences are kept or dropped by
-exact arithmetic wherever floating point could be wrong (``sampling.near_means``).
+exact arithmetic wherever floating point could be wrong (``tilted``).
 
 Source.  Wasserman & Zhou 2010, section 6.
 """
@@ -124,7 +124,7 @@ class NearMeansMechanism(Mechanism):
 
     @cached_property
     def path(self) -> float:
-        """The length of the path from each cell's features to those of the next, in steps."""
+        """The total length of the path through the features of all cells in order, in steps."""
         return float(np.linalg.norm(np.diff(self.features, axis=0), axis=1).sum())
 
     @cached_property

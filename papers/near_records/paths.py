@@ -125,7 +125,7 @@ class _Weights:
         self.whole: Bounds = (0, 1)
 
     def is_tight(self, bits: int) -> bool:
-        """Whether the weight of all levels is known to ``bits`` digits."""
+        """Whether the bounds determine the weight of all levels to ``bits`` digits."""
         return (self.whole[1] - self.whole[0]) << bits <= self.whole[0]
 
     def is_exhausted(self, all_sequences: int) -> bool:

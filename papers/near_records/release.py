@@ -143,7 +143,7 @@ class NearSeries(NearRecordsRelease):
 
     distance_fact = "squared_series_distance_90"
     bounded = "integrated squared distance of the series"
-    holds = "between synthetic and exact records, if no cell holds more than twice an even share"
+    holds = "between synthetic and exact records, if no cell has more than twice an even share"
 
     @cached_property
     def mechanism(self) -> NearMeansMechanism:
@@ -159,7 +159,7 @@ class NearSeries(NearRecordsRelease):
 
     @cached_property
     def distance(self) -> float:
-        """The bound on the integrated squared distance, if no cell holds more than twice its even share.
+        """The bound on the integrated squared distance, if no cell has more than twice an even share.
 
         Let z be drawn from the records themselves.  Its score E is 2 terms / draws on average, and it is
         at most 2^draws times likelier than under even draws.  So the total weight is at least (2^-draws
@@ -176,7 +176,7 @@ class NearSeries(NearRecordsRelease):
         return (
             "With probability 90%, the integrated squared difference between the cosine series"
             f" ({self.terms} terms) of synthetic and of exact records is at most {self.distance:.3g}, if"
-            " no cell holds more than twice an even share of the exact records. Often it is far less."
+            " no cell has more than twice an even share of the exact records. Often it is far less."
         )
 
 

@@ -111,7 +111,7 @@ class NearMeans:
         return low * ratio.numerator // below, divide_up(high * ratio.numerator, below)
 
     def _best_tilt(self) -> Floats:
-        """l, by Newton's method on a strictly convex function; the law holds for any other l too."""
+        """l, by Newton's method on a strictly convex function; the law is exact for any l."""
         unit = max(1.0, float(np.abs(self._features).max(initial=1)))
         features, target = self._features / unit, self._target / unit
         ridge = self._draws * float(self._scale) / unit**2 / 2

@@ -57,7 +57,7 @@ class RandomCount(Count):
             "exact_below": below,
             "exact_above": self.rows - below,
             "exact_count": "A count below exact_below or above exact_above was published without"
-            " noise, and is more accurate than stated; no column marks such counts.",
+            " noise, and is more accurate than stated; no column marks these counts.",
         }
         return replace(published, facts=facts)
 

@@ -90,7 +90,7 @@ class SampledHistogram(Samplable):
             "standard_error",
             ENDS,
             "normal",
-            "The error is estimated from the draw; the interval is that of Agresti and Coull (1998)"
+            "The error is estimated from the draw; the interval is by Agresti and Coull (1998)"
             " for a sampled share.",
         )
         table = Table("tables", self.name, [*describe_cells(self.domain), *numbers], (uncertainty,))

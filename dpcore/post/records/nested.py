@@ -75,7 +75,7 @@ def with_groups(
 def beside_groups(
     margin: Margin, drawn: set[int], nested: Iterable[Nested], sizes: Sequence[int]
 ) -> Margin:
-    """The table of a detail and those of its groups that are in ``drawn`` already.
+    """The table of a detail and those of its groups that are in ``drawn``.
 
     The detail can then be drawn given these groups.  In a group without counts all values are equally
     likely.

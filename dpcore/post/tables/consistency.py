@@ -92,7 +92,7 @@ class Agreement:
 
     @cached_property
     def components(self) -> dict[Attributes, Component]:
-        """The components that are measured more than once or as residuals, and that of the empty set."""
+        """The components measured more than once or as residuals, and the component of the empty set."""
         residuals: dict[Attributes, list[Residual]] = {}
         for each in self.measured:
             if isinstance(each, Residual):
