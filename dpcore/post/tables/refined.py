@@ -197,4 +197,5 @@ def _sums(axis: Axis, refined: Axis) -> Floats:
 
 def _product(factors: list[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))))
+    one: Floats = np.ones((1, 1))
+    return reduce(lambda product, factor: np.asarray(np.kron(product, factor)), factors, one)
