@@ -143,7 +143,7 @@ def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
 
 
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
-    """The error of a mean; that of a ``RatioMean`` is larger if the mean is near a bound."""
+    """The error of a mean; for a ``RatioMean`` it is larger if the mean is near a bound."""
     grid = release.grid
     grid = replace(grid, cells=min(grid.cells, MOST_EXAMINED))  # the grid that the shares describe
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)

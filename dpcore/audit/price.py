@@ -118,7 +118,7 @@ def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
 def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:
     if stated >= parts * (1 - Fraction(ROUNDING)):
         return []
-    return [f"{name} of the event is {float(stated):.3g}, and of its rounds {float(parts):.3g}"]
+    return [f"{name} is {float(stated):.3g} for the event and {float(parts):.3g} for its rounds"]
 
 
 def _pure(part: Event | Budget) -> Fraction | None:

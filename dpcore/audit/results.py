@@ -1,4 +1,4 @@
-"""The result of an audit, all of it public, in the form that manifests, reports and commands share."""
+"""The public result of an audit, in the form that manifests, reports and commands show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GaussianLoss:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """The result of an audit: all of it public.
+    """The public result of an audit.
 
     ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
     for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;

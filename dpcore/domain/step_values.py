@@ -54,7 +54,7 @@ class StepValues:
         step: Fraction,
         nullable: bool,
     ) -> StepValues:
-        """The multiples from the one nearest to the lower bound to the one nearest to the upper bound.
+        """The multiples from the nearest to the lower bound to the nearest to the upper bound.
 
         A cell extends half a step around its multiple, so other values count as the nearest multiple.
         """

@@ -6,7 +6,7 @@ z is drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_
 0)-DP and (2/scale)^2/8-zCDP.
 
 Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
-this mechanism; ``within`` refuses work of more than minutes.
+this mechanism; ``within`` refuses work of more than a few minutes.
 
 Proof.  Replacing a record moves F_x by at most 1/n, so n sup |F_x - F_z| and its floor by at
 most one; the exponential mechanism then costs twice this over the scale, and its concentrated price is

@@ -128,7 +128,7 @@ class Sampled(Mechanism):
         return self.rows + self.cells * float(self.concentration)
 
     def deviation(self, share: Floats | float) -> Floats:
-        """The standard deviation of the draws of a cell with this share of the urn."""
+        """The standard deviation of the number of draws of a cell with this share of the urn."""
         chance = np.asarray(share, dtype=float)
         variance = self.draws * chance * (1 - chance)
         if self.urn == "dirichlet-multinomial":

@@ -67,8 +67,8 @@ def target(
     """The target of records with these codes (rows, columns) over ``ours``, in cells that both releases
     share.
 
-    ``theirs``: axes of the same columns in the other release; ``margin``: its table of some of them, by
-    their positions.  None if two axes have no cells in common.
+    ``theirs``: axes of the same columns in the other release; ``margin``: its table over some of these
+    axes, given by position.  None if two axes have no cells in common.
     """
     pairs = [common_cells(one, other) for one, other in zip(theirs, ours, strict=True)]
     groups = [pair for pair in pairs if pair is not None]

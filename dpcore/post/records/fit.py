@@ -253,8 +253,8 @@ class _Search:
     def _step(self, attribute: int, generator: np.random.Generator) -> int:
         """Move some records to better values of one attribute; returns how many."""
         rows = len(self.codes)
-        # With more records to choose from, a step changes each kind of record less; with some part
-        # of them, the sweeps reach every record of a large table.
+        # A step among more records changes each kind of record less; a step among a part of them lets
+        # the sweeps reach every record of a large table.
         lookups = self.sizes[attribute] * sum(m.around.margins for m in self.moved[attribute])
         size = max(SMALLEST_BLOCK, rows // 64, BLOCK_WORK // lookups)
         if rows > size:
@@ -291,7 +291,7 @@ class _Step:
         rows = [each.around.rows(codes) for each in self.moved]
         current, size = codes[:, attribute], search.sizes[attribute]
         everyone = np.arange(len(block))
-        # Half of what a move to each value adds to the misfit, up to a constant of the record.
+        # Half the change of the misfit by a move to each value, up to a constant for each record.
         costs, weight = np.zeros((len(block), size)), 0.0
         for each, residuals, within in zip(self.moved, self.residuals, rows, strict=True):
             slopes = _sums(within, each.around.weights * residuals)
