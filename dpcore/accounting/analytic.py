@@ -1,10 +1,10 @@
 """The exact privacy profile of Gaussian noise, and how integer noise inherits it.
 
-Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP where
+Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP if
 
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-and only then (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
+and only if (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
 is proved for alpha <= 1; at beta = 1e-6 it is not private for alpha above 9.73.)  That is for real
 arithmetic.  The noise here is the discrete Gaussian on integers, which inherits this calibration in any
 dimension:
