@@ -11,8 +11,8 @@ Booleans = NDArray[np.bool_]
 
 
 def wide(counts: Integers, most: int) -> NDArray[Any]:
-    """Counts (...,) as they are, or where they sum to more than ``most`` as Python's whole numbers.
+    """Counts (...,) unchanged, or as Python integers if their sum exceeds ``most``.
 
-    Sums over more than ``most`` records might overflow 64 bits; whole numbers of Python never do.
+    Sums over more than ``most`` records might overflow 64 bits; Python integers never do.
     """
     return counts.astype(object) if counts.sum() > most else counts

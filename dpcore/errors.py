@@ -12,7 +12,7 @@
     +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
     +-- LedgerError               the ledger contradicts the request
     |   +-- UnusableLedgerError       it cannot be reached, read or written, or is damaged
-    |   +-- LostLedgerError           an old copy, or the wrong one: it misses what was published
+    |   +-- LostLedgerError           an old copy, or the wrong one: it lacks what was published
     +-- ServerError           exit code 7: the Prefect server does not answer
     +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 
@@ -36,7 +36,7 @@ class InputError(DPReleaseError):
 
 
 class PlanError(InputError):
-    """The release plan is wrong; the message names the place in the document."""
+    """The release plan is wrong; the message names the position in the document."""
 
 
 class DataError(InputError):
@@ -44,11 +44,11 @@ class DataError(InputError):
 
 
 class UnreadableError(InputError):
-    """This user may not read a file or folder, or the disk fails: nobody can tell what it holds."""
+    """This user may not read a file or folder, or the disk fails; its contents are unknown."""
 
 
 class UnmeasuredError(InputError):
-    """A question relates columns that were not measured together; ``also``: sets that would do."""
+    """A question relates columns that were not measured together; ``also``: sets to measure too."""
 
     also: Sequence[Sequence[str]] = ()
 
@@ -82,7 +82,7 @@ class UnusableLedgerError(LedgerError):
 
 
 class LostLedgerError(LedgerError):
-    """The ledger does not know what was published or drawn: an old copy, or the wrong one."""
+    """The ledger lacks what was published or drawn: it is an old copy, or the wrong one."""
 
     exit_code = 6
 
@@ -94,7 +94,7 @@ class BundleError(DPReleaseError):
 
 
 class ServerError(DPReleaseError):
-    """The Prefect server does not answer; what was charged and drawn before stays so.
+    """The Prefect server does not answer; earlier charges and draws remain.
 
     ``before_the_run``: no step of this run has begun.
     """

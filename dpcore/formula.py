@@ -1,12 +1,12 @@
 """Formulas over columns of records: what a plan may write, and nothing else.
 
-    numbers, text in quotes, null, names of columns (`between these` where they are no single word)
+    numbers, text in quotes, null, names of columns (`between these` if not a single word)
     + - * / **      < <= > >= == !=     and or not      A if CONDITION else B
     min(a, b, ...)  max(a, b, ...)  abs(a)  round(a)  round(a, digits)
 
-A value is null where one that it needs is null, where it divides by zero, and where it is no finite
-number.  ``A if C else B`` needs C and the one that it chooses.  A formula is checked when it is read: a
-name that is no column, text in a sum or any other Python is refused, with the place of the fault.
+A result is null if an operand that it needs is null, if it divides by zero, or if it is not finite.  ``A
+if C else B`` needs C and the chosen operand.  A formula is checked when it is read: a name that is not a
+column, text in a sum or any other Python is refused, with the position of the error.
 
 >>> bmi = Formula.read("weight / (height / 100) ** 2", {"weight": "number", "height": "whole"})
 >>> bmi.kind, bmi.names
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dpcore.suggestion import suggestion
 
 Kind = Literal["whole", "number", "truth", "text", "null"]
-"""What a formula gives: whole numbers, numbers, truth values or text; null is any of them."""
+"""The kind of a formula's values: whole numbers, numbers, truth values or text; null fits all kinds."""
 
 Values = NDArray[Any]
 """Values (rows,), or one value for all rows; a masked array."""
@@ -42,7 +42,7 @@ LONGEST = 1000
 """The most characters of a formula."""
 
 DEEPEST = 150
-"""How many parts may lie inside each other: Python allows a thousand calls in all."""
+"""The most levels of nested parts: Python allows a thousand nested calls."""
 
 LARGEST_WHOLE = 2.0**53
 """Whole numbers up to here are exact."""
@@ -68,7 +68,7 @@ EXTREMES: Mapping[str, Any] = {"min": np.minimum, "max": np.maximum}
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A checked formula: what it computes from, and what it gives."""
+    """A checked formula: the columns that it uses, and the kind of its values."""
 
     names: tuple[str, ...]
     kind: Kind
@@ -84,7 +84,7 @@ class Formula:
         return cls(tuple(dict.fromkeys(reader.names)), kind, evaluate)
 
     def values(self, columns: Columns) -> Values:
-        """(rows,) the values, null masked, from columns (rows,) of the kinds that were stated."""
+        """The values (rows,), null masked, from columns (rows,) of the stated kinds."""
         rows = len(next(iter(columns.values())))
         with np.errstate(all="ignore"):
             found = self._evaluate({name: _plain(columns[name]) for name in self.names})
@@ -97,7 +97,7 @@ class Formula:
 
 
 def _plain(values: Values) -> Values:
-    """Numbers as doubles: none is wrong in a whole number that a plan allows."""
+    """Numbers as doubles, which are exact for all whole numbers that a plan allows."""
     if values.dtype.kind in "iuf":
         return np.ma.masked_array(values, dtype=np.float64)
     return np.ma.masked_array(values)
@@ -105,7 +105,7 @@ def _plain(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class Syntax:
-    """The text of a formula as a tree; ``source``: its characters, where each node has its place."""
+    """The text of a formula as a tree; nodes have positions in ``source``, its bytes."""
 
     source: bytes
     tree: ast.expr
@@ -116,20 +116,20 @@ class Syntax:
         if len(text) > LONGEST:
             raise ValueError(f"at character {LONGEST}: a formula has at most {LONGEST} characters")
         source = re.sub(r"\s", " ", text).strip().encode()
-        # Names of several words become words of the same length, so that every place stays what it was.
+        # Names of several words become words of the same length, so that positions do not change.
         words = re.sub(rb"`[^`]*`", lambda found: b"_" * len(found[0]), source)
         try:
             syntax = cls(source, ast.parse(words, mode="eval").body)
         except SyntaxError as error:
             place = error.offset or 1
-            raise ValueError(f"at character {place}: is no formula ({error.msg})") from None
+            raise ValueError(f"at character {place}: is not a formula ({error.msg})") from None
         except (RecursionError, MemoryError, ValueError):
             raise ValueError("at character 1: cannot be read as a formula") from None
         level: list[ast.AST] = [syntax.tree]
         for _ in range(DEEPEST):
             level = [part for node in level for part in ast.iter_child_nodes(node)]
         if level:
-            raise syntax.fault(level[0], f"has more than {DEEPEST} parts inside each other")
+            raise syntax.fault(level[0], f"has more than {DEEPEST} levels of nesting")
         return syntax
 
     def name(self, node: ast.Name) -> str:
@@ -137,7 +137,7 @@ class Syntax:
         return self.source[node.col_offset : node.end_col_offset].decode().strip("`")
 
     def fault(self, node: ast.AST, what: str) -> ValueError:
-        """An error that names the place of a node."""
+        """An error that names the position of a node."""
         before = self.source[: getattr(node, "col_offset", 0)]
         return ValueError(f"at character {len(before.decode()) + 1}: {what}")
 
@@ -172,18 +172,18 @@ class _Reader:
                 return self._choice(node)
             case ast.Call():
                 return self._call(node)
-        raise self._fault(node, f"{type(node).__name__} is no part of a formula")
+        raise self._fault(node, f"{type(node).__name__} is not allowed in a formula")
 
     def _number(self, node: ast.expr) -> tuple[Kind, Evaluate]:
         kind, evaluate = self._of(node)
         if kind not in (*NUMBERS, "null"):
-            raise self._fault(node, f"is {kind}, and a number is needed")
+            raise self._fault(node, f"is {kind}, but a number is needed")
         return kind, evaluate
 
     def _truth(self, node: ast.expr) -> Evaluate:
         kind, evaluate = self._of(node)
         if kind not in ("truth", "null"):
-            raise self._fault(node, "is no condition")
+            raise self._fault(node, "is not a condition")
         return evaluate
 
     def _constant(self, node: ast.Constant) -> tuple[Kind, Evaluate]:
@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(value, bool):
             return "truth", lambda _: np.ma.masked_array(value)
         if not isinstance(value, int | float):
-            raise self._fault(node, "is no number, and no text")
+            raise self._fault(node, "is neither a number nor text")
         if (abs(value) > LARGEST_WHOLE and isinstance(value, int)) or abs(value) == float("inf"):
             raise self._fault(node, "is too large a number")
         return _number_kind(isinstance(value, int)), lambda _: np.ma.masked_array(float(value))
@@ -217,13 +217,13 @@ class _Reader:
             return kind, lambda columns: _applied(np.negative, of(columns))
         if isinstance(node.op, ast.UAdd):
             return kind, of
-        raise self._fault(node, "~ is no part of a formula")
+        raise self._fault(node, "~ is not allowed in a formula")
 
     def _sum(self, node: ast.BinOp) -> tuple[Kind, Evaluate]:
         function = SUMS.get(type(node.op))
         if function is None:
             power = "; a power is written **" if isinstance(node.op, ast.BitXor) else ""
-            raise self._fault(node, f"{type(node.op).__name__} is no part of a formula{power}")
+            raise self._fault(node, f"{type(node.op).__name__} is not allowed in a formula{power}")
         (one, left), (other, right) = self._number(node.left), self._number(node.right)
         whole = "number" not in (one, other) and not isinstance(node.op, ast.Div | ast.Pow)
         return _number_kind(whole), lambda columns: _applied(
@@ -234,12 +234,12 @@ class _Reader:
         sides = [node.left, *node.comparators]
         kinds, found = zip(*map(self._of, sides), strict=True)
         if not {type(op) for op in node.ops} <= COMPARISONS.keys():
-            raise self._fault(node, "is no comparison of a formula")
+            raise self._fault(node, "is not an allowed comparison")
         functions = [COMPARISONS[type(op)] for op in node.ops]
         for i in range(len(functions)):
             kind = self._one_kind(sides[i + 1], kinds[i], kinds[i + 1])
             if "null" in kinds[i : i + 2]:
-                raise self._fault(sides[i + 1], "what is compared with null is always null")
+                raise self._fault(sides[i + 1], "a comparison with null is always null")
             if kind in ("text", "truth") and not isinstance(node.ops[i], ast.Eq | ast.NotEq):
                 raise self._fault(sides[i + 1], f"{kind} has no order; compare with == or !=")
 
@@ -262,7 +262,7 @@ class _Reader:
 
         def chosen(columns: Columns) -> Values:
             test, left, right = holds(columns), yes(columns), no(columns)
-            if one == "null" or other == "null":  # its values are never seen
+            if one == "null" or other == "null":  # its values are never used
                 left, right = (
                     np.ma.masked_array(np.ma.getdata(of), mask=mask)
                     for of, mask in (
@@ -300,12 +300,12 @@ class _Reader:
         return whole, lambda columns: _folded(EXTREMES[name], (one(columns) for one in found))
 
     def _one_kind(self, node: ast.expr, one: Kind, other: Kind) -> Kind:
-        """What two values are that are compared, or of which one is chosen."""
+        """The common kind of two values that are compared or chosen from."""
         if one == other or "null" in (one, other):
             return other if one == "null" else one
         if one in NUMBERS and other in NUMBERS:
             return "number"
-        raise self._fault(node, f"is {other} beside {one}; both must be alike")
+        raise self._fault(node, f"is {other}, but the other value is {one}")
 
 
 def _number_kind(whole: bool) -> Kind:
@@ -321,7 +321,7 @@ def _folded(function: Callable[..., Any], values: Iterable[Values]) -> Values:
 
 
 def _applied(function: Callable[..., Any], *values: Values) -> Values:
-    """The function of plain values; null where one of them is, and where the result is not finite."""
+    """The function of values; null where a value is null or the result is not finite."""
     found = np.asarray(function(*map(np.ma.getdata, values)))
     mask = np.zeros(found.shape, dtype=bool)
     for each in values:

@@ -2,7 +2,7 @@
 
 A formula consists of names of columns (`between these` if they are not a single word), numbers, texts,
 comparisons, operators and calls.  The library that computes formulas, ``formulaic``, runs them as
-Python, so a plan may hold only what ``ModelFormula.read`` accepts.
+Python, so a plan may contain only what ``ModelFormula.read`` accepts.
 
 >>> found = ModelFormula.read("pay ~ age + `years.1`")
 >>> found.response, found.terms, found.names
@@ -73,7 +73,7 @@ class ModelFormula(NamedTuple):
             {token.word for token in side if token.kind == "name" and not token.called}
             for side in (tokens[:middle], tokens[middle:])
         )
-        # Whoever knows the term knows the response: there is nothing to estimate.
+        # The term determines the response: there is nothing to estimate.
         if len(explained) == 1 and explained <= explaining:
             raise ValueError(f"{explained.pop()} is the response; leave it out of the terms")
         return cls(response.strip(), terms.strip(), tuple(tokens))
@@ -84,7 +84,7 @@ class ModelFormula(NamedTuple):
         return [token.word for token in self.tokens if token.kind == "name"]
 
     def added_columns(self) -> list[str] | None:
-        """The columns of the terms if these are columns that are added up, and the response is one."""
+        """The columns of the terms if the terms are a sum of columns and the response is a column."""
         words = [token.word if token.kind == "sign" else "" for token in self.tokens]
         names = self.tokens[::2]
         plain = all(token.kind == "name" and not token.called for token in names)

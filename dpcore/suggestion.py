@@ -1,4 +1,4 @@
-"""Suggests the name that was meant for one that is not known.
+"""Suggests a known name for an unknown one.
 
 >>> suggestion("histogramm", ["histogram", "margins"])
 "; did you mean 'histogram'?"
@@ -23,13 +23,13 @@ ELSEWHERE = {
     "int": "integer",
     "string": "categorical",
 }
-"""What the literature calls a parameter, and its name here."""
+"""The names of parameters in the literature, and their names here."""
 
 
 def suggestion(word: object, known: Iterable[object], most: int = 1, least: float = 0.6) -> str:
-    """The end of an error message: the ``most`` known names that are most like ``word``, or nothing.
+    """The end of an error message: up to ``most`` known names similar to ``word``, or nothing.
 
-    ``least``: how like it they must be, from 0 to 1.
+    ``least``: the least similarity, from 0 to 1.
     """
     names = [str(name) for name in known]
     here = ELSEWHERE.get(str(word).lower())

@@ -16,7 +16,7 @@ B = TypeVar("B", bound=Basis)
 def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -> B:
     """The best of the bases with at most ``most`` functions, or the first; public.
 
-    The bound of the truncation error weighs ``SMALL`` times as much as the noise.
+    The bound on the truncation error has ``SMALL`` times the weight of the noise.
     """
 
     def whole(basis: B) -> float:

@@ -1,25 +1,25 @@
 """The exact privacy profile of Gaussian noise, and how integer noise inherits it.
 
-Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP where
+Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP if
 
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-and nowhere else (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
+and only if (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
 is proved for alpha <= 1; at beta = 1e-6 it is not private for alpha above 9.73.)  That is for real
 arithmetic.  The noise here is the discrete Gaussian on integers, which inherits this calibration in any
 dimension:
 
     Let x ~ N(u, (v - r) I) for an integer vector u, and round each coordinate at random to z with
     P(z | x) prop. to exp(-(z - x)^2 / (2 r)).  That is post-processing of continuous noise.  The
-    normalising sum is within 1 +- e of a constant, e = 2 sum_j exp(-2 pi^2 r j^2) (Poisson), so the
-    law of z is within as much, for each coordinate, of a discrete Gaussian of parameter
-    (v - r) + r = v around u.  Coordinates that neighbours share cancel; at most k = D^2 differ, since
-    they differ by whole numbers.  So if N(0, v - r) is (alpha', beta')-DP at sensitivity D, the
-    discrete Gaussian of parameter v is
+    normalising sum is within 1 +- e of a constant, e = 2 sum_j exp(-2 pi^2 r j^2) (Poisson), so the law
+    of each coordinate of z is, within the same factors, a discrete Gaussian of parameter (v - r) + r = v
+    around u.  Coordinates that neighbours share cancel; at most k = D^2 differ, since they differ by
+    whole numbers.  So if N(0, v - r) is (alpha', beta')-DP at sensitivity D, the discrete Gaussian of
+    parameter v is
 
         (alpha' + c, e^c beta')-DP,    c = k ln((1 + e)/(1 - e)) <= 9 k exp(-19.739 r).
 
-    Other noise that inherits in the same way states its own k, and what else is added to c
+    Other noise that inherits in the same way states its own k and any addition to c
     (``mechanisms.block_gaussian``).
 
 >>> round(analytic_gaussian_scale(1, 1e-6), 5)
@@ -84,15 +84,14 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
 
 @dataclass(frozen=True)
 class Inherited:
-    """Noise that is compared with continuous noise: k, its number of coordinates, and an addition to
-    c."""
+    """Noise that inherits from continuous noise: k, its coordinates, and an addition to c."""
 
     coordinates: Fraction
     loss: Fraction = Fraction(0)
 
 
 def rounding(inherited: Inherited, part: Fraction) -> float:
-    """The cost c of rounding with the fraction ``part`` of the variance, in alpha and ln beta."""
+    """The cost c of rounding with the fraction ``part`` of the variance; adds to alpha and ln beta."""
     return float(_rounding(inherited, part))
 
 
@@ -148,7 +147,7 @@ def inherited_gaussian(
 
 def _log_profile(scale: float, alpha: float) -> float:
     """ln beta of continuous noise, in floating point; minus infinity if beta is 0 as a float."""
-    from scipy.special import log_ndtr  # slow to import, and most plans do without
+    from scipy.special import log_ndtr  # slow to import, and most plans do not need it
 
     upper = float(log_ndtr(1 / (2 * scale) - alpha * scale))
     lower = alpha + float(log_ndtr(-1 / (2 * scale) - alpha * scale))

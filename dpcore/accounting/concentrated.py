@@ -2,13 +2,13 @@
 
 Claim.  Let mechanisms be chosen one after the other, each in view of all earlier results, and let each
 be b-approximately r-zCDP.  If the sums of r and of b stay within caps (rho, beta') that were fixed
-before the first choice, then everything together is beta'-approximately rho-zCDP, and so
+before the first choice, then their composition is beta'-approximately rho-zCDP, and so
 (alpha, beta)-DP for every alpha with which rho-zCDP implies (alpha, beta - beta').
 
-Proof.  The filter for concentrated differential privacy is as good as composition of mechanisms that
-were chosen beforehand (Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1).  Apart from events of
-probability beta' all in all, the whole is rho-zCDP (Bun & Steinke 2016, section 8), which implies
-(alpha, beta - beta'); the two chances add up.
+Proof.  The filter for concentrated differential privacy allows as much as composition of mechanisms that
+were chosen beforehand (Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1).  Except for events of total
+probability beta', the composition is rho-zCDP (Bun & Steinke 2016, section 8), which implies (alpha,
+beta - beta'); the two probabilities add up.
 
 >>> promise = Budget.of("2", "1e-6")
 >>> kept = caps("concentrated", promise)

@@ -23,12 +23,12 @@ def decimal_of(value: Fraction) -> Decimal:
 
 
 def round_up(value: Fraction) -> Fraction:
-    """The smallest number of twelve significant decimal digits that is not below a rational."""
+    """A rational rounded up to twelve significant decimal digits."""
     return math.ceil(value / _quantum(value)) * _quantum(value)
 
 
 def round_down(value: Fraction) -> Fraction:
-    """The largest number of twelve significant decimal digits that is not above a rational."""
+    """A rational rounded down to twelve significant decimal digits."""
     return math.floor(value / _quantum(value)) * _quantum(value)
 
 

@@ -2,8 +2,8 @@
 
 Two proofs are tried, and either is enough: zero-concentrated differential privacy (``zcdp``) and
 rounding of the continuous noise (``analytic``).  The first is better for a variance of a few units, the
-second for a large variance, where it needs a standard deviation 7 per cent smaller at beta = 1e-6 and
-20 per cent smaller at beta = 0.1.
+second for a large variance, where its standard deviation is 7 per cent smaller at beta = 1e-6 and 20 per
+cent smaller at beta = 0.1.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def gaussian_variance(
 ) -> Fraction:
     """The smallest variance, rounded up, that is proved (alpha, beta)-DP by either proof.
 
-    ``inherited``: by default that of noise on a vector, with at most as many differing coordinates as
-    the squared sensitivity.
+    ``inherited``: by default for integer vectors, in which at most as many coordinates differ as the
+    squared sensitivity.
     """
     inherited = inherited or Inherited(l2_sensitivity_squared)
     if alpha <= 0:

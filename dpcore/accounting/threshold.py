@@ -18,7 +18,7 @@ def least_threshold(scale: Fraction, beta: Fraction) -> int:
         raise ValueError("a histogram of occupied cells needs beta between 0 and 1")
     rate = 1 / float(scale)
     guess = math.ceil(-float(scale) * (math.log(beta) + math.log1p(math.exp(-rate))))
-    # The logarithms are off by less, at every scale that can be drawn.
+    # The rounding error of ``guess`` is below 2 at every scale that can be drawn.
     threshold = max(0, guess - 2)
     while passing_chance(scale, threshold, beta) > beta:
         threshold += 1
@@ -26,7 +26,7 @@ def least_threshold(scale: Fraction, beta: Fraction) -> int:
 
 
 def passing_chance(scale: Fraction, threshold: int, near: Fraction = Fraction(0)) -> Fraction:
-    """The chance p, rounded up by 2^-128 of ``near``, or of p if ``near`` is 0 and p is above
+    """The chance p, rounded up by 2^-128 of ``near``, or by 2^-128 of p if ``near`` is 0 and p >
     2^-4096."""
     digits = -math.log2(near) if near > 0 else min(4096.0, 2 + 1.5 * float(threshold / scale))
     bits = 128 + math.ceil(digits)

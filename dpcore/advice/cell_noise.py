@@ -2,13 +2,13 @@
 
 A table over a few of k columns is summed from a histogram of all columns, or comes from tables of all
 pairs or triples.  A histogram is one table with little noise in a cell, but sums over many cells; pairs
-have few cells, and divide the share among themselves:
+have few cells, but divide the share among themselves:
 
     drawn         tables         noise in a drawn cell (Laplace)    a cell of a pair is a sum of
     histogram     1              s                                  all cells / cells of the pair
-    pairs         k (k - 1)/2    k (k - 1)/2 s                      1, and agreement helps
+    pairs         k (k - 1)/2    k (k - 1)/2 s                      1, and fitting helps
 
-So a histogram is better if it has few cells.
+So a histogram is more accurate if it has few cells.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
 
 
 def cell_variances(release: Dense) -> Callable[[Attributes], float]:
-    """The variance of each cell of the table over these columns, which a drawn table has."""
+    """A function: the variance of each cell of the table over given columns, all in one drawn table."""
     shape, step, mechanism = release.domain.shape, float(release.step), release.mechanism
     if isinstance(release, FittedTables) and not (
         release.tables == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)

@@ -13,10 +13,10 @@ the loss of the geometric noise itself: 1/sinh(alpha) for the absolute loss.  If
 count by k, the multiples of k are counts of units.
 
 **A table.**  Where one record replaces another, p cells form p/2 pairs, and inside a pair records move
-one by one.  With independent uniform priors for the pairs each one is a count, whatever the others are,
-and both of its cells err.  Where records are added and removed, each cell is a count by itself.  (Hall
-2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant; Proposition 2.3.1 has
-exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha.)
+one by one.  With independent uniform priors for the pairs each pair is a count, independent of the
+others, and both of its cells have its error.  Where records are added and removed, each cell is a count
+by itself.  (Hall 2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant;
+Proposition 2.3.1 has exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha.)
 
 **On every table.**  An answer that ignores the data is exact on one table, but such a mechanism has a
 large worst case.  A mechanism with worst-case loss w errs on every table: let k m be a change of the
@@ -26,10 +26,10 @@ least
 
     exp(-alpha m) (k m - w),
 
-and exp(-alpha m) (k m - sqrt(w))^2 for the squared loss, by the triangle inequality of that norm.  From
-every count in 0..n there is one k m away, up or down, if 2 k m <= n.  (Hall 2012, Proposition 2.3.2, and
-Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: for w = 1/alpha the
-bound is .135 w here, and .03 w there.)  In a table the bound holds cell by cell.
+and exp(-alpha m) (k m - sqrt(w))^2 for the squared loss, by the triangle inequality of the L2 norm.
+From every count in 0..n there is one k m away, up or down, if 2 k m <= n.  (Hall 2012, Proposition
+2.3.2, and Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: for w =
+1/alpha the bound is .135 w here, and .03 w there.)  In a table the bound holds cell by cell.
 
 **A sparse table.**  Split the cells into q blocks of b, and put e records into one cell of each, each
 cell equally likely.  The correct cell is the only one within L1 distance e of the table, and a
@@ -77,7 +77,7 @@ def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1
 
 
 def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
-    """The lower bound of the module's formula; the windows of most z are shortened."""
+    """The lower bound of the module's formula; t is at most ``length``."""
     length = min(units // 2, math.ceil(60 / alpha), MOST)
     distances = np.arange(1, length + 1)
     weights = (
@@ -92,8 +92,8 @@ def _mean_loss(alpha: float, units: int, power: int) -> float:
     """The mean loss of the best answers to geometric noise for a uniform prior on 0..``units``."""
     counts = np.arange(units + 1)
     ratio, distances = math.exp(-alpha), np.abs(counts[:, None] - counts)
-    chances = math.tanh(alpha / 2) * ratio**distances  # of an answer z, by z and count
-    chances[[0, -1]] /= 1 - ratio  # and of all beyond it
+    chances = math.tanh(alpha / 2) * ratio**distances  # of z given the count, by z and count
+    chances[[0, -1]] /= 1 - ratio  # geometric noise beyond the range ends in the outermost z
     if power == 2:  # the best answer is the mean
         weights = chances.sum(axis=1)
         means = chances @ counts / weights
@@ -134,7 +134,7 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
     """A lower bound of the worst-case expected L1 error per occupied cell, over all tables.
 
     ``replaced``: the number of records is fixed, so records outside all blocks are in one further cell.
-    If records are added or removed, the empty table is a reference, and the chance is exp(alpha e)/b.
+    Otherwise tables are compared with the empty table, and the chance is exp(alpha e)/b.
     """
     blocks = records if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)

@@ -70,7 +70,7 @@ def least_errors(release: Release) -> list[Least]:
 
 @runtime_checkable
 class StatesLeast(Protocol):
-    """A release that knows the smallest error that its promise allows."""
+    """A release that states the smallest error that its promise allows."""
 
     def least_errors(self) -> list[Least]: ...
 

@@ -50,7 +50,7 @@ def least_total(
     one = 1 / math.prod(sizes)
     if adjacency.public_rows:
         return 0.0 if one == 1 else 2 * unit * rest**2 / (1 - one)
-    part = rest / (rest + total)  # of tr(X), for what is not the total
+    part = rest / (rest + total)  # the fraction of tr(X) for all queries but the total
     if adjacency.relation == "replace-one":
         part = min(part, (1 - one) / 2)
     least = (rest**2 / part if part else 0.0) + total**2 / (1 - part)

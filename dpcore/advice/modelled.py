@@ -39,10 +39,10 @@ from dpcore.releases.tables.microdata import Microdata
 Columns = TypeVar("Columns")
 
 LACK = 0.005
-"""The squared relative error of a model of pairs in a cell: it misses cells by about a fourteenth."""
+"""The squared relative error of a model of pairs in a cell; the relative error is about 1/14."""
 
 BIASED = 1.25
-"""The error of a column over the noise left in it; fits are drawn towards a model."""
+"""The ratio of a column's error to the noise left in it, as fits are biased towards a model."""
 
 MOST_TABLES = 12
 """At most this many tables are examined, to represent all."""
@@ -77,8 +77,8 @@ class ModelledTables:
         return math.hypot(self._as_share(errors), *alone)
 
     def apart(self, names: Sequence[str]) -> float | None:
-        """The distance by which a bundle grades a table: from the records to the noisy one, and by noise
-        on to the exact one.  What a model removes from a table is unrelated to what it leaves there."""
+        """The distance by which a bundle grades a table: from records to the noisy table, plus from
+        there to the exact one.  The errors that a model removes and leaves are uncorrelated."""
         if (moved := self.moved(names)) is None:
             return None
         places = sorted(self.release.domain.names.index(name) for name in names)
@@ -133,11 +133,11 @@ class ModelledTables:
                 for of in some_of(tables)
                 for kept in (self._kept(of),)
             ]
-            # Each table says as much of the column as its cells are exact.
+            # The harmonic mean: the most precise tables determine the column.
             together = len(parts) / np.sum(1 / np.maximum(parts, 1e-12), axis=0)
             variance = variance * np.sqrt(together)
         return BIASED * self._as_share(np.sqrt(variance))
 
     def _as_share(self, errors: Floats) -> float:
-        """Half the expected absolute sum of normal errors, as a share of the records."""
+        """Half the expected sum of absolute normal errors, as a share of the records."""
         return float(errors.sum()) * MEAN / (2 * max(self.release.rows, 1))

@@ -29,7 +29,7 @@ MOST_PRODUCTS, FEWEST = 10**7, 200
 def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:
     """The typical (median) covariances over some draws; ``shares``: for each column, (cells,).
 
-    The coefficients are meaningless: they are those of independent columns.
+    The coefficients are meaningless, because the columns are independent.
     """
     assert release.terms is not None
     return _expected(release, tuple(shares[a.name].tobytes() for a in release.terms.axes))
@@ -47,7 +47,7 @@ def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
     cells = _units(release, np.column_stack(codes), generator)
     counts = np.full(len(cells), release.rows // number)
     exact = release.statistic(Tally.of(release.domain, cells, counts))
-    # The noise in a mean, from which nothing is cut, hardly differs between draws.
+    # The privacy error of means, whose scores are not clipped, hardly differs between draws.
     several = number == min(release.rows, MOST_RECORDS) and not release.scores.whole
     found = [
         release.fitted(perturb(exact, release.mechanism, release.share, SeededSource(seed)))
@@ -57,15 +57,15 @@ def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
         np.median([fit[part] for fit in found], axis=0) for part in range(3)
     )
     if release.family == "gaussian" and not release.scores.whole:
-        # Nobody knows how long the tails of residuals are: the noise is taken halfway, by its
-        # logarithm, between what these records need and what residuals without long tails need.
+        # The tails of residuals are unknown: the noise is the geometric mean of what these records need
+        # and what residuals without long tails need.
         usual = (release.width_ratio**2 - 1) * np.diag(sampling)
         part = np.sqrt(usual / np.maximum(np.diag(privacy), 1e-300))
         privacy = privacy * np.sqrt(np.outer(part, part))
     hidden = np.mean([fit.hidden for fit in found], axis=0) >= 0.5
     if release.design.clusters:
-        # Noise makes the estimated sampling error of clusters too large; made-up records are no more
-        # alike in a cluster than elsewhere, so the survey's own is that of records.
+        # Noise makes the estimated sampling error of clusters too large.  Made-up records are not
+        # correlated within clusters, so the sampling error without clusters is used.
         alone = replace(release.design, strata=None, clusters=None, drawn_clusters=0)
         domain = alone.domain(release.terms.axes)
         own = _expected(replace(release, design=alone, domain=domain), each).sampling
@@ -75,7 +75,7 @@ def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
 
 
 def _units(release: MeasuredModel, codes: Integers, generator: np.random.Generator) -> Integers:
-    """Cells of units, each made of as many of these records (n, axes) as a unit may have."""
+    """Cells of units, each with as many of these records (n, axes) as a unit may have."""
     design = release.design
     units = max(len(codes) // design.members, 1)
     records = codes[np.arange(units * design.members) % len(codes)]

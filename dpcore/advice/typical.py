@@ -8,9 +8,9 @@
     other numbers               most are in the middle: normal, the range is six standard deviations
 
 Bounds of a questionnaire are wide, so a column fills a small part of them, and errors of models grow
-with the inverse of its variance: equally frequent cells would promise far too little.  In nine public
-surveys the range is 6 standard deviations of ages, and 10 to 140 of amounts.  Of at most 16 numbers, it
-is 5 to 18 standard deviations of events.
+with the inverse of its variance: equally frequent cells would promise far too small errors.  In nine
+public surveys the range is 6 standard deviations of ages, and 10 to 140 of amounts.  For events of at
+most 16 numbers, it is 5 to 18.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
 
 
 def _below(at: Floats, shape: Shape, few: bool) -> Floats:
-    """The distribution function at some places of the range, up to shift and scale."""
+    """The distribution function at given positions in the range, up to shift and scale."""
     if shape == "events":
         return np.asarray(-np.exp(-(FEW_EVENTS if few else EVENTS) * at))
     if few:

@@ -1,14 +1,14 @@
-"""Whether what a release publishes will be usable: its noise compared with what readers look for.
+"""Whether the results of a release will be usable: their noise relative to what readers look for.
 
 From public values alone:
 
-    tables       records that the noise puts into wrong cells, as a share of all (total variation);
+    tables       the share of records that noise puts into wrong cells (total variation);
                  where cells are merged, in tables of a dozen groups
-    records      the same share in the pairs that they follow, after a model of all tables has made them
+    records      the same share in the pairs that they follow, after a model of all tables has made pairs
                  more accurate (``modelled``), but at least that of the one-way tables as measured:
                  if these are pure noise, a model cannot help
     a mean       its standard error, in typical standard deviations of such a column, at a typical
-                 place between its bounds; for a curve, the average over its points
+                 position between its bounds; for a curve, the average over its points
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, relative to their sampling errors
 
@@ -74,7 +74,7 @@ Shares = Mapping[str, Floats]
 
 
 def relative_error(release: Release, shares: Shares | None = None) -> float | None:
-    """The error, or None if no scale is known; ``shares``: by default those typical of numbers."""
+    """The error, or None if its scale is unknown; ``shares``: by default those typical of numbers."""
     if isinstance(release, Microdata | CompressedMicrodata):
         return _of_records(release, shares)
     if isinstance(release, MeasuredModel):
@@ -87,8 +87,8 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
 
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
-    """The largest ratio of privacy to sampling error of a coefficient, times ``GOOD``, as drawn for the
-    assumed shares; of means by group the median, as of tables.  The constant is left out.
+    """``GOOD`` times the largest ratio of privacy to sampling error of a coefficient, drawn for the
+    assumed shares.  For means by group it is the median ratio.  The constant is left out.
 
     If noise hides most of them, it is infinite; if it hides some coefficients, or half of the means, the
     model is at best rough.
@@ -110,7 +110,7 @@ def _of_model(release: MeasuredModel, shares: Shares) -> float:
 
 
 def _ratios(release: MeasuredModel, shares: Shares) -> Floats | None:
-    """Of each coefficient but the constant, privacy to sampling error; infinite if noise hides it.
+    """The ratio of privacy to sampling error of each coefficient but the constant; infinite if hidden.
 
     None if nothing is assumed about a column.
     """
@@ -129,7 +129,7 @@ def _but_constant(release: MeasuredModel) -> list[int]:
 
 
 def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
-    """The terms of a measured model that noise is expected to hide; none of another release."""
+    """The terms of a measured model that noise is expected to hide; empty for other releases."""
     if isinstance(release, EstimatesRun):
         return hidden_terms(release.inner, shares)
     if not isinstance(release, MeasuredModel) or release.parts > 1:
@@ -143,9 +143,9 @@ def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
 
 
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
-    """The error of a mean; by groups, or if the number of records is private, larger at the bounds."""
+    """The error of a mean; for a ``RatioMean`` it is larger if the mean is near a bound."""
     grid = release.grid
-    grid = replace(grid, cells=min(grid.cells, MOST_EXAMINED))  # of which the shares are
+    grid = replace(grid, cells=min(grid.cells, MOST_EXAMINED))  # the grid that the shares describe
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
     numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]
     known = shares[: len(numbers)] / shares[: len(numbers)].sum()
@@ -155,13 +155,13 @@ def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
     if isinstance(release, RatioMean):
         away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
         error = math.hypot(error, away * math.sqrt(max(others[0] ** 2 - error**2, 0.0)))
-    return error / (deviation or supposed_deviation(grid))  # of one cell
+    return error / (deviation or supposed_deviation(grid))  # zero if one cell has all records
 
 
 def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
-    """The mean error over pairs of columns, or over the drawn tables if these are not pairs.
+    """The mean error over pairs of columns, or over the drawn tables if none is a pair.
 
-    Wide columns have as many groups as people read, because their real number depends on the noise.
+    Wide columns get ``READ`` groups, because their real number depends on the noise.
     """
     if isinstance(release, CompressedMicrodata):
         with suppress(ValueError):  # a plan may require more groups
@@ -176,7 +176,7 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
 def graded_distances(
     release: Microdata | CompressedMicrodata, shares: Shares | None = None
 ) -> list[tuple[float, float]]:
-    """What a bundle grades tables by, for some that represent all: the distance, and the share of
+    """For some tables that represent all: the distance by which a bundle grades them, and the share of
     records outside the largest cell."""
     expected = ModelledTables(release, _or_typical(release, shares))
     tables = _some_tables(release)
@@ -184,7 +184,7 @@ def graded_distances(
 
 
 def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:
-    """The columns of pairs, or of the tables that are drawn where these are no pairs."""
+    """The columns of some of the drawn pairs, or of the drawn tables if none is a pair."""
     names = release.domain.names
     tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
     return [[names[a] for a in attrs] for attrs in some_of(tables)]
@@ -204,7 +204,7 @@ def error_of_numbers(release: Release) -> float | None:
 @error_of_numbers.register
 def _(release: Histogram) -> float | None:
     if release.thresholded or isinstance(release, RandomHistogram):
-        return None  # cells that nobody is in have no noise
+        return None  # empty cells have no noise
     return table_error(release, release.domain.names)
 
 
@@ -306,7 +306,7 @@ def table_error(
 
 
 def _moved(release: Release, names: Sequence[str]) -> float | None:
-    """The share of records that noise moves in such a table, if no model makes it more accurate."""
+    """The share of records that noise moves in the table of these columns, without a model."""
     if not isinstance(release, Histogram | FittedTables) or not {*names} <= {*release.domain.names}:
         return None
     of, drawn = release.domain.names, [tuple(range(len(release.domain.axes)))]

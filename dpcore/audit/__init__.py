@@ -6,16 +6,16 @@ short       an audit of all releases of a plan, in seconds
 width       whether noise is as wide as stated, in every round
 fresh       whether noise is drawn anew for every number, in every round
 chosen      whether choices are made with the stated chances
-price       whether an event costs as much as what was drawn
-replay      whether neighbours change a statistic by more than is declared
+price       whether an event costs as much as its draws
+replay      whether neighbours change a statistic by more than declared
 neighbours  neighbouring tables that are likely to be the worst for a release
 fuzz        neighbouring tables at random
-draws       what is audited: many outputs for each side, through the real privacy line
-rehearsal   randomness for draws that can never be published
+draws       many outputs for each side, through the real privacy line
+rehearsal   randomness for draws that cannot be published
 scores      functions of an output, so that an outcome is "the score is at least s"
 learn       scores that are learned from a search sample
 outcomes    the outcome that separates the two sides best
-bounds      from counts to a lower bound that holds for every sample size
+bounds      a lower bound from counts that holds for every sample size
 results     what an audit found
 
 Nothing here sees a survey: tables are made up, and draws are marked as not fit for publication.

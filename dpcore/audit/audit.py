@@ -6,15 +6,15 @@
     3  fresh draws                 from that pair; the frequencies of the outcomes give a lower bound on
                                    alpha that holds at the stated level, whatever the mechanism is
 
-If Gaussian noise is claimed, half of the error is for a lower bound on mu, which finds faults that a
-small beta hides from the bound on alpha.
+If Gaussian noise is claimed, half of the error is for a lower bound on mu, which finds faults that the
+bound on alpha misses when beta is small.
 
-A lower bound above the claimed alpha proves a violation (but for the error 1 - level).  One below
-proves nothing but that this audit, with its number of draws, found no violation: it is evidence,
-like any test, and the sensitivity proofs stay necessary.
+A lower bound above the claimed alpha proves a violation, except with probability 1 - level.  A lower
+bound below it means only that this audit, with its number of draws, found no violation: this is
+evidence, as from any test, and sensitivity proofs stay necessary.
 
-The level is for one audit.  Its error is split evenly between the two directions; the choice of
-pair and outcome costs nothing, because the draws that count are fresh.
+The level is for one audit.  Its error is split evenly between the two directions; the choice of pair and
+outcome needs no share of it, because fresh draws are counted.
 
 >>> from dpcore.audit.draws import Simulated
 >>> from dpcore.sampling.source import SeededSource
@@ -132,7 +132,7 @@ class _EventSearch:
 def _worst_pair(
     pairs: Sequence[Audited], size: int, choose: Callable[..., Shortlist], source: RandomSource
 ) -> tuple[int, _EventSearch]:
-    """The pair with the best outcome: a few draws of all pairs, then ever more of the best third.
+    """The pair with the best outcome: each round keeps the best third, with more draws.
 
     Comparing all pairs takes about twice as many draws as the final search.
     """

@@ -1,7 +1,7 @@
-"""From counts to a lower bound on alpha that holds for every sample size.
+"""A lower bound on alpha from counts; it is valid for every sample size.
 
 (alpha, beta)-differential privacy means P(S) <= e^alpha P'(S) + beta for every outcome S of the
-output and any two neighbouring tables.  If S was chosen before the draws were made that count it,
+output and any two neighbouring tables.  If S was chosen before the counted draws were made,
 
     alpha  >=  ln( (lower limit of P(S) - beta) / upper limit of P'(S) )
 
@@ -13,12 +13,12 @@ except with the probability that one of the two Clopper-Pearson limits fails, wh
 >>> round(float(loss_lower_bound(500, 1000, 184, 1000, error=0.05)), 2)
 0.81
 
-With a small beta this bound is weak for Gaussian noise, whose loss is then in outputs too rare to be
-drawn.  But two normal laws of equal standard deviation, whose means differ by mu of it, satisfy
+With a small beta this bound is weak for Gaussian noise, whose loss is large only in outputs too rare to
+be drawn.  But two normal laws whose means differ by mu standard deviations satisfy
 
     Phi^-1(P(S)) - Phi^-1(P'(S)) <= mu            (Dong, Roth & Su 2022, definition 2.6)
 
-for every S, common ones too, and so the same limits give a lower bound on mu.
+for every S, also a frequent one, so the same limits give a lower bound on mu.
 
 >>> round(float(mu_lower_bound(600, 1000, 400, 1000, error=0.05)), 2)
 0.35
@@ -39,7 +39,7 @@ def probability_lower(hits: ArrayLike, draws: ArrayLike, error: float) -> Floats
     ``hits``, ``draws``: counts of the same shape.  The bound is 0 without hits.
     """
     hits, draws = np.asarray(hits, dtype=float), np.asarray(draws, dtype=float)
-    # Without hits the function has no value, and the bound is 0.
+    # Without hits the function is undefined, and the bound is 0.
     limit = special.betaincinv(np.maximum(hits, 1.0), draws - np.maximum(hits, 1.0) + 1.0, error)
     return np.asarray(np.where(hits > 0, limit, 0.0))
 
@@ -92,7 +92,7 @@ def mu_lower_bound(
     apart: float = 0.0,
     error: float,
 ) -> Floats:
-    """A lower confidence bound for mu, from counts as above; it fails with chance ``error``.
+    """A lower confidence bound for mu, from the same counts; it fails with chance ``error``.
 
     ``apart``: the log-ratio by which the law may differ from a rounded normal law
     (``dpcore.accounting.analytic``).

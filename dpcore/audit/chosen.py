@@ -5,8 +5,8 @@ a sum of n martingale differences, each within an interval of length 1 (Azuma 19
 
     P(|hits - sum of p| >= t) <= 2 exp(-2 t^2/n)
 
-The audit of width checks the scale of a choice; this one checks its scores: a choice that uses exact
-counts instead of noisy ones has the right scale.
+The audit of width checks the scale of a choice; this test checks its scores.  It finds choices from
+exact instead of noisy counts, which have the right scale.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpcore.line.mechanism import Choice
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The test of choices; ``apart``: the largest difference of a share of choices and its chance."""
+    """The test of choices; ``apart``: the largest difference of a candidate's share from its chance."""
 
     apart: float
     passed: bool

@@ -3,9 +3,9 @@
     side 0   the mechanism run on a table D
     side 1   the mechanism run on a neighbouring table D'
 
-An audit that wants a million outputs cannot run a release a million times.  ``ReleaseDraws`` runs
-``perturb`` itself, the real privacy line, once per batch, with the release's own mechanism
-``Repeated``; tests compare it with one call of ``perturb`` for each output.
+An audit that wants a million outputs cannot run a release a million times.  ``ReleaseDraws`` runs the
+real privacy line ``perturb`` once per batch, on the release's own mechanism in ``Repeated``; tests
+compare it with one call of ``perturb`` for each output.
 
 It opens no exact statistic, and its draws are marked as not fit for publication: the tables of an audit
 are made up, and no budget is charged.
@@ -46,7 +46,7 @@ from dpcore.sampling.source import RandomSource, SeededSource
 Input = TypeVar("Input")
 
 LARGEST_BATCH = 2**20
-"""How many numbers are drawn at a time."""
+"""The most numbers that are drawn at a time."""
 
 READING = Budget.of(4096)
 """The alpha paid for reading the statistic of a made-up table without noise."""
@@ -139,7 +139,7 @@ class ReleaseDraws:
         return self.release.name
 
     def narrowed(self) -> ReleaseDraws:
-        """These draws, watched only where the tables differ and at a few more cells."""
+        """The same draws, with fewer watched cells: where the tables differ, and a few more."""
         return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property
@@ -208,7 +208,7 @@ class ReleaseDraws:
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
         watched = self.readings.watched
         if noisy.cells is None:
-            absent = noisy.values == ABSENT  # what was not measured
+            absent = noisy.values == ABSENT  # not measured
             outputs = np.where(absent, np.nan, noisy.values) if absent.any() else noisy.values
             return outputs.reshape(times, -1)
         if len(np.unique(noisy.cells, axis=0)) < len(noisy.cells):
@@ -234,7 +234,7 @@ class ReleaseDraws:
         return [] if ratio is None else [StatedRatio(ratio)]
 
     def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
-        """The rounds that make up outputs of the first side."""
+        """The rounds that produced outputs of the first side."""
         return self.release.mechanism.rounds_of(outputs, *self.centres[:2], factors)
 
     def distance(self) -> float:
@@ -244,7 +244,7 @@ class ReleaseDraws:
 
 @dataclass(frozen=True)
 class _Reading(DiscreteLaplace):
-    """Negligible noise on a statistic as ``of`` takes it; if sparse, only on its occupied cells."""
+    """Negligible noise on a statistic for mechanism ``of``; if sparse, only on its occupied cells."""
 
     of: Mechanism
 

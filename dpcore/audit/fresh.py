@@ -1,14 +1,13 @@
-"""Is noise drawn anew for every number, in every round?  An exact test of the signs of the noise.
+"""Is noise drawn anew for every number, in every round?  An exact test on signs of the noise.
 
-If the noise of two numbers is independent and symmetric, its signs agree as often as a fair coin falls
-on one side, whatever its law and its width (Hoeffding 1963): over the ``seen`` outputs where neither is
-zero,
+If the noise of two numbers is independent and symmetric, its signs agree with probability 1/2, whatever
+its law and width.  So over the ``seen`` outputs where neither is zero (Hoeffding 1963),
 
     P(|agreements - disagreements| >= t) <= 2 exp(-t^2/(2 seen))
 
 Numbers are compared within a round, across rounds, and with the same number of an earlier call: noise
-that is reused, negated, or made from few draws agrees (or differs) far too often.  The audit of widths
-misses such faults, because each number has the right marginal law.
+that is reused, negated, or made from few draws agrees (or differs) far too often.  The audit of width
+misses these faults, because each number has the right marginal law.
 
 >>> noise = np.random.default_rng(1).laplace(size=(200, 3))
 >>> def is_fresh(*rounds):
@@ -49,8 +48,8 @@ class Freshness:
 
 @dataclass
 class Signs:
-    """For each pair of numbers: agreements minus disagreements of signs, and the number of both, over
-    outputs.
+    """For each pair of numbers: sign agreements minus disagreements over all outputs, and their total
+    number.
 
     ``each``: how many numbers of a round are compared.
     """
@@ -61,7 +60,7 @@ class Signs:
     each: int = 0
 
     def add(self, rounds: Sequence[Floats]) -> None:
-        """Add the noise (n, k) of each round in n outputs; NaN where there is none."""
+        """Add the noise (n, k) of each round in n outputs; NaN where none was drawn."""
         if not rounds:
             return
         kept = np.linspace(0, len(rounds) - 1, min(len(rounds), MOST_ROUNDS)).astype(int)
@@ -82,7 +81,7 @@ class Signs:
             self.excess, self.seen = np.zeros((2, signs.shape[1], signs.shape[1]))
         self.excess += np.triu(signs.T @ signs, 1)
         self.seen += np.triu(counted.T @ counted, 1)
-        if self.before is not None:  # the same number in two calls, on the diagonal
+        if self.before is not None:  # on the diagonal: the same number in the previous call
             both = signs[: len(self.before)] * self.before[: len(signs)]
             self.excess += np.diag(both.sum(axis=0))
             self.seen += np.diag(np.abs(both).sum(axis=0))

@@ -1,6 +1,6 @@
 """Random neighbouring tables: with few or many records, heaped, spread, in one cell, or empty.
 
-``neighbours`` makes tables that are likely to be the worst; these cover cases that nobody thought of.  A
+``neighbours`` makes tables that are likely to be the worst; these cover unforeseen cases.  A
 unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
 >>> from dpcore.domain.axes import Categories
@@ -65,7 +65,7 @@ def _cells(domain: Domain, size: int, generator: np.random.Generator) -> list[in
 
 
 def _heaped(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
-    """A few cells; each next one has about a third of the remaining records."""
+    """A few cells; each has about a third of the records that remain."""
     found, cells = [], _cells(domain, 8, generator)
     for cell in cells:
         here = count // 3

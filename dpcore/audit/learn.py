@@ -1,7 +1,7 @@
 """Scores that are learned from a search sample, for mechanisms that are black boxes.
 
-``propose`` looks at draws of both sides and returns scores that may separate them.  No score can make
-an audit claim too much, because outcomes are counted on fresh draws.
+``propose`` returns scores that may separate the draws of both sides.  Bounds hold whatever the scores
+are, because outcomes are counted on fresh draws.
 
 >>> generator = np.random.default_rng(1)
 >>> near, far = generator.normal(size=(2, 1000, 2))
@@ -85,8 +85,8 @@ def _candidates(near: Outputs, far: Outputs) -> list[int]:
 
 
 def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, float]:
-    """The log-ratio of counts in bins of a score, and how clearly its bins differ: chi-square over its
-    degrees of freedom.
+    """The log-ratio of counts in bins of a score, and chi-square over its degrees of freedom, which says
+    how clearly the bins differ.
 
     Bins are the values of the score, or quantiles if there are many.
     """
@@ -136,7 +136,7 @@ def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
     variances = centred.var(axis=0)
     safe = np.where(variances > 0, variances, variances[variances > 0].min(initial=1.0))
     covariance = (centred / np.sqrt(safe)).T @ (centred / np.sqrt(safe)) / len(centred)
-    # A direction in which nothing varies is the best of all: the ridge only keeps it finite.
+    # A direction without variance separates best: the ridge only keeps it finite.
     covariance += 1e-9 * np.eye(len(columns))
     whitened = np.linalg.solve(covariance, difference / np.sqrt(safe)) / np.sqrt(safe)
     labelled = {
@@ -162,7 +162,7 @@ def quadratic(near: Outputs, far: Outputs) -> Quadratic:
     centre = np.where(present, together, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
     values = np.where(present, together - centre, 0.0)
     spread, axes = np.linalg.eigh(values.T @ values / len(values))
-    # What does not vary among search draws is left to the linear scores.
+    # Numbers that do not vary among search draws are left to the linear scores.
     whiten = axes * np.where(spread > 1e-12 * spread.max(), np.maximum(spread, 1e-300) ** -0.5, 0)
     white = values @ whiten
     upper = np.triu_indices(width)
@@ -190,7 +190,7 @@ def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
 
 
 def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]:
-    """Each score, and its learned log-ratio if large and small values do not separate the sides."""
+    """The scores, and learned log-ratios of those that are ``Linear`` or ``Extreme``."""
     result: list[Score] = []
     for score in scores:
         result.append(score)

@@ -14,11 +14,11 @@ either end of each move: "the last added" where the move ends, "the first added"
 where a unit is replaced, all its records move together.  "In the middle" means the cell halfway through
 the domain.
 
-The opposite corners are the farthest records for margins and densities; a label that flips at one
-point, all records being there, is the worst for a kernel machine, whose margins are then all
-active; 1/(m+1) is where the Fejer kernel of degree m has a zero, the worst for a
-K-norm release of Fourier coefficients.  One kind of others leaves a cell that the move
-empties or fills, another keeps it far above any threshold.
+The opposite corners are the farthest records for margins and densities; if all records are at one point,
+a label that flips there is the worst for a kernel machine, whose margins are then all active; 1/(m+1) is
+where the Fejer kernel of degree m has a zero, the worst for a K-norm release of Fourier coefficients.
+With some other records the move empties or fills a cell; with others the cell stays far above any
+threshold.
 
 >>> from dpcore.domain.axes import Categories
 >>> from dpcore.domain.domain import Domain
@@ -76,7 +76,7 @@ def neighbouring_pairs(
         raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
     if domain.size < 2 and adjacency.public_rows:
         only = table(domain, [(0, rows)])
-        return [Pair("the only table there is", only, only)]
+        return [Pair("the only possible table", only, only)]
     pairs: list[Pair] = []
     seen: set[tuple[bytes, ...]] = set()
     unit = min(adjacency.most, rows)
@@ -107,10 +107,10 @@ def survey_pairs(
 ) -> list[tuple[Pair, ...]]:
     """Pairs of surveys, each coded in several domains that may share columns.
 
-    One unit moves, or is added where it would have moved to, from the first value of some columns
-    to the last: of all columns, of one, or of all but one.  Records are the same ones however a
-    column is coded; where weights make them count more often in one domain than in another, each has
-    ``rows`` and an ``adjacency`` of its own.  Each entry holds one pair per domain.
+    One unit moves from the first value of some columns to the last, or is added with the last value.
+    The columns are all, one, or all but one.  Records are the same in all codings.  Because weights may
+    make them count more often in some domains, each domain has its own ``rows`` and ``adjacency``.  Each
+    entry holds one pair per domain.
     """
     counted = [rows] * len(domains) if isinstance(rows, int) else rows
     neighbours = [adjacency] * len(domains) if isinstance(adjacency, Adjacency) else adjacency
@@ -143,7 +143,7 @@ def survey_pairs(
 def _changes(
     adjacency: Adjacency, first: int, second: int
 ) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """The words for a change, and the cells of the unit's records in each neighbour (if present)."""
+    """The words for a change, and the unit's cells in each neighbour, empty where it is absent."""
     if adjacency.relation == "replace-one":
         yield "", (first,), (second,)
     if not adjacency.public_rows:
@@ -152,7 +152,7 @@ def _changes(
 
 
 def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
-    """The replaced record before and after the change."""
+    """The label of a move, and the cell of the record before and after it."""
     start, ends = [0] * len(domain.axes), last_cell(domain)
     yield "all columns end to end", _cell(domain, start), _cell(domain, ends)
     middle = [axis.size // 2 for axis in domain.axes]

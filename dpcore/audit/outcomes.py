@@ -1,8 +1,8 @@
 """Outcomes: which outputs to count, chosen on a search sample.
 
 Scores are learned on one half of the search sample (``dpcore.audit.learn``).  On the other half every
-score is cut at many places, from above and from below and in both directions, and the cuts with the
-largest lower bound win.  Fresh draws then give the bounds that count.
+score is compared with many cuts, from above and below and for both sides, and the cuts with the largest
+lower bound are chosen.  Fresh draws then give the bounds that count.
 
 >>> generator = np.random.default_rng(1)
 >>> near, far = (np.rint(centre + generator.laplace(0, 9, (4000, 1))) for centre in (0, 9))
@@ -31,8 +31,8 @@ Bound = Callable[..., Floats]
 """A lower bound from hits, draws, other hits, other draws and an error (``bounds``)."""
 
 CAUTIOUS, BOLD = 0.01, 0.3
-"""Errors of the bounds by which outcomes are compared.  Many are compared, and the luckiest of rare
-ones looks best: a small error prefers common outcomes.  Rare ones may be the most telling."""
+"""Errors of the bounds by which outcomes are compared.  Among many outcomes a rare one may look best by
+chance, so a small error prefers common ones.  But rare outcomes may separate the sides best."""
 
 KINDS = tuple(product((CAUTIOUS, BOLD), (0, 1)))
 """The kinds of outcomes: the best one for each error and each direction."""
@@ -142,7 +142,7 @@ def _ranked(
 
 
 def _cuts(sides: Sequence[Floats]) -> Floats:
-    """The places at which a score is cut: its values, or quantiles that are denser in the tails."""
+    """Cuts of a score: its values, or quantiles that are denser in the tails."""
     together = np.sort(np.concatenate([side[:SORTED] for side in sides]))
     cuts = np.unique(together)
     if len(cuts) > len(_LEVELS):

@@ -6,10 +6,10 @@
     loss      the log-ratio that a mechanism states, of outputs on two neighbouring tables: it is never
               above the alpha of a pure event, and an event of rho keeps the divergences of its rho
 
-The first has no chance in it, nor has the alpha of the second.  For rho: with L the log-ratio of an
-output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1, and so has the
-product over independent outputs; the mean over some a is above 1/error with probability ``error`` at
-most (Markov).  So the audit prices the actual draws, not the allowance of the share.
+The first check is deterministic; the second cannot reject a correct alpha.  For rho: with L the
+log-ratio of an output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1,
+and so has the product over independent outputs; the mean over some a is above 1/error with probability
+at most ``error`` (Markov).  So the audit prices the actual draws, not the whole share.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def audit_price(
 
 
 def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:
-    """The coordinates in which an event costs less than its rounds, drawn one after another."""
+    """The coordinates in which an event costs less than its rounds one by one, in words."""
     found: list[str] = []
     if len(parts) < 2:
         return found
@@ -92,7 +92,7 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
     elif None not in prices and any(
         isinstance(part, Event) and part.inherited_gaussian for part in parts
     ):
-        # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs nothing.
+        # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs little.
         single = GaussianEvent(2 * total[0] * 2**20, Fraction(2**20))
         least = _least_alpha(single, share) * NEARLY
         if affordable(event, Budget(least, share.beta, share.gamma)):
@@ -101,7 +101,7 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
 
 
 def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
-    """How the log-ratios (n,) of independent outputs, by the stated law, contradict the price."""
+    """How stated log-ratios (n,) of independent outputs contradict the price, in words."""
     alpha, price = event.pure_alpha, event.concentrated
     most = float(np.abs(ratios).max())
     if alpha is not None and not event.spent_gamma and most > float(alpha) * (1 + ROUNDING):
@@ -118,7 +118,7 @@ def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
 def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:
     if stated >= parts * (1 - Fraction(ROUNDING)):
         return []
-    return [f"{name} of the event is {float(stated):.3g}, and of its rounds {float(parts):.3g}"]
+    return [f"{name} is {float(stated):.3g} for the event and {float(parts):.3g} for its rounds"]
 
 
 def _pure(part: Event | Budget) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""Sources of randomness for audits: what is drawn from them can never be published."""
+"""Sources of randomness for audits: their draws cannot be published."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
 """Draws for the width of noise per draw for the loss (they cost less), and the most numbers."""
 
 CLAIMED_BETA = Fraction(1, 10**6)
-"""The beta in the claim of a share of rho, in addition to the chance that a mechanism fails."""
+"""The beta at which a share of rho is audited, in addition to the chance that a mechanism fails."""
 
 WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
@@ -126,9 +126,9 @@ def audit_releases(
 ) -> AuditResult:
     """Audit several releases of one survey together against ``budget`` (None: their joint promise).
 
-    All are run on the same pair of surveys, in which one unit moves from the first value of some
-    columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
-    move all columns.
+    All are run on the same pairs of surveys, in which one unit moves from the first value of some
+    columns to the last, or is added there.  Only the first ``surveys`` pairs are tried, which move all
+    columns.
     """
     pairs = surveys_of(releases)[:surveys]
     audited = [
@@ -208,7 +208,7 @@ def claim_of(releases: Sequence[Release]) -> Budget:
 
 
 def claimed_mu(release: Release) -> tuple[float, float] | None:
-    """For Gaussian noise its claimed mu, and how far its law may be from a rounded normal one."""
+    """The claimed mu of Gaussian noise, and how far its law may be from a rounded normal law."""
     inherited = release.mechanism.event.inherited_gaussian
     if inherited is None:
         return None

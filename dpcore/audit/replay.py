@@ -1,11 +1,11 @@
-"""Does a neighbour change the statistic by more than the mechanism declares?  Replay, without chance.
+"""Does a neighbour change the statistic by more than the mechanism declares?  A deterministic test.
 
 A release is drawn on two neighbouring tables with the same random words, across the real privacy line.
 Noise that does not depend on the data is then the same on both sides, and outputs differ by as much as
 the statistics; if a mechanism adds no such noise, the exact statistics are compared.  The difference in
 the mechanism's own norm is a multiple of the declared sensitivity (``moved_by``).  A multiple above 1
-proves a fault of the sensitivity, whatever the noise; there is no false alarm.  If the tables that were
-tried show no fault, this proves nothing about others.
+proves a fault of the sensitivity, whatever the noise; there is no false alarm.  Tables without a fault
+prove nothing about other tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result of an audit, all of it public, in the form that manifests, reports and commands share."""
+"""The public result of an audit, in the form that manifests, reports and commands show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GaussianLoss:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """The result of an audit: all of it public.
+    """The public result of an audit.
 
     ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
     for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;
@@ -77,12 +77,11 @@ class AuditResult:
             found.append(f"the noise is at most {self.width.at_most:.2g} times as wide as stated")
         if self.fresh and not self.fresh.passed:
             found.append(
-                "noise is reused: the signs of two numbers agree, or differ, too often by"
-                f" {self.fresh.alike:.2g}"
+                f"noise is reused: the signs of two numbers have correlation ±{self.fresh.alike:.2g}"
             )
         if self.chosen and not self.chosen.passed:
             found.append(
-                f"choices are not made as stated: shares differ by {self.chosen.apart:.2g}"
+                f"choices are not made as stated: a share is off by {self.chosen.apart:.2g}"
             )
         if self.price:
             found += self.price.faults

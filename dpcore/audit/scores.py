@@ -1,13 +1,12 @@
 """Scores: functions of an output, so that an outcome is "the score is at least s".
 
-Which score is used has no influence on whether a lower bound holds, only on how large it is.  The
-best one is the log of how much likelier an output is on one side than on the other (Neyman &
-Pearson); those below come near it without knowing the mechanism:
+A lower bound is valid for any score; the score only affects how large the bound is.  The best score is
+the log-ratio of an output's chances on the two sides (Neyman & Pearson); these scores approximate it:
 
     StatedRatio      the log-ratio of the law that a mechanism states
     Coordinate       one number of the output;  Linear, Extreme: functions of all numbers
     Quadratic        a quadratic form: for noise whose coordinates are dependent
-    LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
+    LowBits          the last digits of a number: floating-point noise leaks there (Mironov 2012)
     BinnedRatio      a log-ratio that was learned from the counts of a score's bins
 
 An output is a row of (size, d); an absent number is NaN.
@@ -47,7 +46,7 @@ class Score(Protocol):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A number of the output."""
+    """One number of the output."""
 
     index: int
 
@@ -134,7 +133,7 @@ class LowBits:
             found = (digits & ((1 << self.residue) - 1)).astype(np.float64)
         else:
             last = np.where(digits == 0, 1, digits & -digits).astype(np.float64)
-            # Every power of two divides zero: its place is above all others.
+            # Every power of two divides zero: its position is above all others.
             found = np.where(digits == 0, 2000.0, place + np.log2(np.abs(last)))
         return np.where(np.isfinite(values.astype(np.float64)), found, np.nan)
 
@@ -183,8 +182,8 @@ class StatedRatio:
 class Scored:
     """The scores of a set of outputs, each computed once.
 
-    Several outcomes may cut the same score, the parts of a sum are scores as well, and the log-ratio of
-    a mechanism of many rounds takes longer than its draws.
+    Outcomes and sums share scores, and the log-ratio of a mechanism of many rounds takes longer than its
+    draws.
     """
 
     outputs: Outputs

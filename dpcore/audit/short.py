@@ -1,14 +1,14 @@
-"""All releases of a plan in a few seconds: the audit that goes before every release.
+"""An audit of all releases of a plan in a few seconds, which precedes every run.
 
-    1  replay            each release on tables at random: what neighbours change, without chance
+    1  replay            each release on random tables: the change between neighbours, without chance
     2  all together      a lower bound on the joint loss, on the pair of surveys that moves all columns
     3  each alone        the width of its noise, whether it is fresh in every round, its price, and its
                          loss by the stated log-ratio, watched where the tables differ and at a few
                          more cells
 
-Statistics of the made-up tables are computed once and shared by all three: for a machine this is a
-training, which takes as long as the release's own.  A handful of draws is timed first, and ``seconds``
-of CPU decide how many follow; that number does not depend on what is drawn, so every bound keeps its
+Statistics of the made-up tables are computed once and shared by all three; for a machine each is a
+training, which takes as long as the release's own.  A few draws are timed first to see how many fit into
+``seconds`` of CPU.  This number does not depend on the drawn values, so every bound keeps its
 confidence.
 """
 
@@ -54,7 +54,7 @@ each block of numbers, such as a pair of columns; for each number of an output; 
 noisy numbers choose what is measured next."""
 
 PREPARED = 4
-"""On how many tables of each release its mechanism prepares draws."""
+"""The number of tables on which the mechanism of each release prepares draws."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
 """Mechanisms that draw noise for only a few of their cells."""
@@ -65,7 +65,7 @@ FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
 """The fewest draws, and the most numbers that they may have together, if a single draw is very long."""
 
 NUMBERS = 2**18
-"""The most numbers that are drawn of one release on each side."""
+"""The most numbers that are drawn for one release on each side."""
 
 FOR_WIDTH = 4
 """Factor on the draws for the width of noise: a single round may contain little information."""
@@ -86,7 +86,7 @@ def short_audit(
 ) -> list[AuditResult]:
     """Audit all releases together against the sum of their shares, then each against its own.
 
-    ``level``: of each of these results.
+    ``level``: the confidence of each result.
     """
     source = SystemSource() if source is None else source
     survey = surveys_of(releases)[0]
@@ -185,7 +185,7 @@ def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
 def _affordable(
     audited: Audited, seconds: float, most: int, source: RandomSource, width: int
 ) -> int:
-    """How many draws of ``width`` numbers per side, searched and fresh, fit into ``seconds``."""
+    """How many draws per side fit into ``seconds``, both for the search and for the count."""
     if most <= _least(width):
         return most
     each = 0.0
@@ -201,5 +201,5 @@ def _affordable(
 
 
 def _least(width: int) -> int:
-    """The fewest draws of this width: with long outputs, a few show how wide the noise is."""
+    """The fewest draws of this width; a few long outputs are enough to show the width of the noise."""
     return int(np.clip(LEAST_NUMBERS // width, FEWEST_DRAWS, LEAST_DRAWS))

@@ -1,19 +1,19 @@
 """Is the noise as wide as stated?  An upper confidence bound for its width, from outputs.
 
 The tables of an audit are made up, so the exact statistic is known, and a mechanism states how likely
-outputs would be if its noise were c times as wide as stated (``Round.logs``): a scale of Laplace,
-K-norm or exponential mechanisms, the standard deviation of Gaussian noise, the prior of an urn.  With
-l(c) the log chance of all outputs,
+outputs would be if its noise were c times as wide as stated (``Round.logs``).  Width is the scale of
+Laplace, K-norm or exponential mechanisms, the standard deviation of Gaussian noise, or the prior of an
+urn.  With l(c) the log chance of all outputs,
 
     E(c) = mean over narrower c' of exp(l(c') - l(c))
 
-has a mean of 1 where the noise is c times as wide, whatever the number of outputs, so that
-P(E(c) >= 1/error) <= error (Markov; Ville 1939).  Every c with a smaller E is possible; the largest of
-them is the bound.  Noise is narrower than stated where c = 1 is not possible.
+has a mean of 1 if the noise is c times as wide, whatever the number of outputs, so that
+P(E(c) >= 1/error) <= error (Markov; Ville 1939).  Every c with a smaller E is possible; the largest
+possible c is the bound.  If c = 1 is not possible, the noise is narrower than stated.
 
 The bound is exact for independent outputs that have the stated law at some width.  If a mechanism has
-several rounds, half of the error is for bounds of the single rounds, half for all rounds together.
-Other audits check sensitivities, and noise that two rounds share.
+several rounds, half of the error is for bounds of single rounds, half for all rounds together.
+Other audits check sensitivities and noise shared by rounds.
 
 >>> outputs = np.random.default_rng(1).laplace(0, 1, 2_000)
 >>> def passes(stated):  # noise of scale 1, of which ``stated`` is claimed
@@ -64,7 +64,7 @@ class WidthBound:
 
 def bound_width(logs: Floats, draws: int, error: float) -> WidthBound:
     """The bound from the log chances (FACTORS,) of all outputs; it fails with probability ``error``."""
-    # The difference of two impossible widths would be NaN.
+    # The difference between two infinite log chances would be NaN.
     logs = np.nan_to_num(logs, neginf=-1e300)
     narrower = np.logaddexp.accumulate(logs)[:-1] - np.log(np.arange(1, len(logs)))
     evidence = np.r_[-math.inf, narrower - logs[1:]]
@@ -99,7 +99,7 @@ def audit_noise(
         return None, None, None
     sums: Floats = np.zeros((1, len(FACTORS)))
     while done < draws and (done < len(telling) or time.process_time() - start < seconds):
-        # As many as so far: the clock is read early, and calls stay few.
+        # Doubling the number of draws reads the clock early and needs few calls.
         size = min(draws - done, max(PILOT, done))
         for i, table in enumerate(telling):
             share = (size + i) // len(telling)
@@ -130,7 +130,7 @@ def _most_telling(
     for table in tables:
         rounds = table.rounds_of(table.draw(0, draws, source), np.array([0.9, 1.0]))
         logs = [each.logs for each in rounds]
-        with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
+        with np.errstate(invalid="ignore"):  # logs of outputs with chance zero are not finite
             speak = [None if w is None else np.diff(w)[:, 0] for w in logs]
             found.append([0.0 if s is None or np.ptp(s) == 0 else float(np.var(s)) for s in speak])
         if any(s is not None and _never_changes(s) for s in speak):
@@ -154,9 +154,9 @@ def _most_telling(
 def _never_changes(speak: Floats) -> bool:
     """Whether all outputs (draws,) are the same, although the stated noise is seldom zero.
 
-    Noise that is nearly always zero gives equal outputs, and these say nearly the same of all widths.
+    Noise that is nearly always zero gives equal outputs, which are about as likely under all widths.
     Let d be the sum, over coordinates, of the chances that their noise is not zero.  Then ``speak`` is
-    at most d x / 9 in size, where x <= 20 is the logarithm of the odds of zero, and ``PILOT`` outputs
-    are the same with a chance of exp(-d PILOT): below 1e-12 where ``speak`` is above 1.
+    at most d x / 9 in size, where x <= 20 is the log-odds of zero, and ``PILOT`` outputs are the same
+    with a chance of exp(-d PILOT): below 1e-12 where ``speak`` is above 1.
     """
     return len(speak) >= PILOT and bool(np.ptp(speak) == 0) and abs(float(speak[0])) > 1

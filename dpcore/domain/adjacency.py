@@ -117,11 +117,11 @@ class Adjacency:
 
     def squared(self, *, moved: Number, present: Number) -> Number:
         """The square of ``sensitivity``, from the squares of both norms."""
-        # m terms have m^2 times the squared norm of one, and ``sensitivity`` has one of these factors.
+        # The square has the factor m^2; ``sensitivity`` supplies one m.
         return self.most * self.sensitivity(moved=moved, present=present)
 
     def to_dict(self) -> dict[str, str]:
-        """JSON form: the relation, and the other fields where they differ from their defaults."""
+        """JSON form: the relation, and other fields that differ from their defaults."""
         written: dict[str, str] = {"neighbours": self.relation}
         if self.most > 1:
             written["most"] = str(self.most)

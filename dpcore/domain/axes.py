@@ -22,11 +22,11 @@ Category = str | int | float | bool
 
 @dataclass(frozen=True)
 class Categories:
-    """One cell per listed category; ``ordered``: they are numbers, in ascending order.
+    """One cell per listed category; ``ordered``: categories are numbers, in ascending order.
 
     ``rest``: the last category holds all values that are not listed.
-    ``equal``: two columns; the second category holds the records in which they have the same number,
-    the first all others.
+    ``equal``: two columns; the second category holds the records in which both have the same number, the
+    first all others.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Bins:
     For an integer column the edges are whole numbers and the last one is the largest value plus
     one, so that a cell holds the integers from ``edges[i]`` to ``edges[i+1] - 1``.
 
-    For real numbers an edge that is listed twice is a point mass: a cell that holds this value alone,
-    and the cell above it does not.
+    For real numbers an edge that is listed twice is a point mass: a cell that holds only this value,
+    which the cell above excludes.
 
         edges   0, 0, 1000, 5000, 5000      cells   {0}   (0, 1000)   [1000, 5000)   {5000}
 
@@ -199,7 +199,7 @@ MOST_EXAMINED = 2**20
 
 
 def at_most(axis: Axis, cells: int) -> Axis:
-    """The axis, or one of fewer, wider cells if it is a grid with more.
+    """The axis; a grid of more than ``cells`` cells becomes one of ``cells`` wider ones.
 
     A column of whole numbers may have more cells than fit into memory.
     """

@@ -70,7 +70,7 @@ class CellNumbers:
             return cls(lower, upper, first, last, None)
         if isinstance(axis, Grid) and not axis.integer:
             ends = np.array([axis.lower]), np.array([axis.upper])
-            nearest = _times(np.rint((lower + upper) / 2 / float(step)), step)
+            nearest = times_step(np.rint((lower + upper) / 2 / float(step)), step)
             first = last = np.clip(nearest, multiple(ends[0], step, 1), multiple(ends[1], step, -1))
         alone = upper - lower == axis.integer  # a cell of one number, which need not be a multiple
         first = np.where(alone, lower, multiple(first, step, 1))
@@ -124,7 +124,7 @@ class CellNumbers:
             values = self.first + positions * (self.last - self.first)
         else:
             above = np.clip(np.floor(positions * self.size), 0, self.size - 1)
-            values = _times(np.rint(self.first / float(self.step)) + above, self.step)
+            values = times_step(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 
     def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
@@ -142,12 +142,12 @@ def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
     number = np.rint(values / float(step)) - direction
     with np.errstate(invalid="ignore"):  # bounds without an end
         for _ in range(3):
-            beyond = (_times(number, step) - values) * direction >= 0
+            beyond = (times_step(number, step) - values) * direction >= 0
             number = np.where(beyond, number, number + direction)
-    return _times(number, step)
+    return times_step(number, step)
 
 
-def _times(numbers: Floats, step: Fraction) -> Floats:
+def times_step(numbers: Floats | Integers, step: Fraction) -> Floats:
     """The doubles nearest to the multiples (k,) of the step."""
     # Rounded once, as a decimal is when it is read from a file.
     return np.asarray(numbers * step.numerator / step.denominator)

@@ -35,7 +35,7 @@ MOST_TIMES = 1000
 """The most times of a curve; the fit needs the square of this many numbers."""
 
 MOST_CELLS, MOST_STEPS = 2**17, 1000
-"""The most cells of a column with a largest step, and the most such steps in its range."""
+"""The most cells of a column with a largest step, and the most steps of this size in its range."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class RecordCurves:
         return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
 
     def of(self, codes: Integers) -> tuple[Integers, Booleans]:
-        """The curves v (j, T) of those records of codes (k, T) that have a value, and which they are."""
+        """The curves v (j, T) of records with codes (k, T) and any value, and a mask (k,) of these."""
         present: Booleans = codes <= self.reach
         known: Booleans = np.any(present, axis=1)
         found = codes[known]
@@ -119,7 +119,7 @@ class RecordCurves:
 
     @cached_property
     def half(self) -> Floats:
-        """The change (T,) of the value when v changes by one."""
+        """The change (T,) of the value per unit of v."""
         return np.array([(grid.upper - grid.lower) / grid.cells / 2 for grid in self.grids])
 
 
@@ -134,7 +134,7 @@ def longest(reach: int, step: int, size: int, weight: int) -> int:
     values = np.unique(np.r_[reach - up, up - reach])
     best = values**2
     for _ in range(size - 1):
-        following = best.copy()  # no step; two values lie between v and v + step at most
+        following = best.copy()  # no step; at most two values lie in (v, v + step]
         for off in (1, 2):
             steps = values[off:] - values[:-off]
             # Larger steps are not possible: they get a gain below all others.

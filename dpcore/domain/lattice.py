@@ -95,7 +95,7 @@ class Lattice:
         return steps * (1 + Fraction(1, 2**40)) + 2 * self.size
 
     def encode(self, vector: Floats) -> Integers:
-        """Round reals (size,) to whole steps; ``PrivacyLineError`` if any is not finite or huge."""
+        """Round reals (size,) to whole steps; ``PrivacyLineError`` if any is huge or not finite."""
         steps = np.rint(vector / self.step)
         # Written so that it also refuses NaN, which compares as false.
         if vector.shape != (self.size,) or not bool(np.all(np.abs(steps) < 2.0**62)):

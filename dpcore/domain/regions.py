@@ -11,7 +11,7 @@ categories, and the children of a node follow one another:
 
 A record whose combination is not listed counts at the root and in the last node of every other level,
 outside all regions; a tree that lists every combination has no such node.  So every record counts in
-exactly one node of each level, whatever its values are.
+exactly one node of each level.
 
 >>> from dpcore.domain.axes import Categories
 >>> places = Domain((Categories("state", ("A", "B")), Categories("county", (1, 2, 3, 4))))
@@ -48,7 +48,7 @@ class Regions:
         if np.any(np.diff(self.leaves) <= 0) or not 0 <= self.leaves[0] <= self.leaves[-1] < (
             self.domain.size
         ):
-            raise ValueError("members: a region is listed twice, or is no combination of values")
+            raise ValueError("members: a region is listed twice, or is not a combination of values")
 
     @property
     def depth(self) -> int:

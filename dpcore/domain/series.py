@@ -25,7 +25,7 @@ changes errors by less than 0.01%.
 
 **Lemma.**  Let one unit have records in at most k periods, the same ones in every run, and in each run
 at most m records in each of them.  Let W_u = w_(u-1) + w_(u-2) + ..., min(k, u) terms: the weights of
-periods 1..k in run u.  What the unit adds to the statistics of runs 1..t together has
+periods 1..k in run u.  The unit's contribution to the statistics of runs 1..t together has
 
     L1 norm at most m (W_1 + ... + W_t),     squared L2 norm at most m^2 (W_1^2 + ... + W_t^2).
 
@@ -50,8 +50,8 @@ Laplace noise) may be charged run by run.  This holds where the noise of later r
 Each run is private given all earlier ones, whatever was chosen in view of them (Denisov, McMahan, Rush,
 Smith & Thakurta 2022, Theorem 2.1, for Gaussian noise; basic composition for Laplace noise).
 
-Precondition.  No unit comes into a past period, or out of one, from run to run.  Its records there may
-be corrected: the lemma holds, but estimates mix the old records and the new.
+Precondition.  Between runs no unit enters or leaves a past period.  Its records there may be corrected:
+the lemma holds, but estimates mix old and new records.
 
 Source.  Li, Miklau, Hay, McGregor & Rastogi 2015; Fichtenberger, Henzinger & Upadhyay 2023.
 
@@ -109,8 +109,7 @@ class Factor:
         return table
 
     def moved(self, run: int, in_periods: int) -> int:
-        """The weights' sum W of the lemma, in steps, for a unit that is in k = ``in_periods``
-        periods."""
+        """The sum W of the lemma, in steps, for a unit in k = ``in_periods`` periods."""
         if in_periods < 1:
             raise ValueError(f"in_periods: must be positive, not {in_periods}")
         return sum(self.run(run)[:in_periods])

@@ -5,8 +5,8 @@ income, in dollars    decimal power    multiple of
 52,000                4                1,000
 137                   2                1
 
-A column with too many multiples to count is counted at those of a round number, as each value that
-many people share is one: an income between 0 and 10,000,000 at the multiples of 10, for example.
+If a column has too many multiples, only multiples of a round number are counted, because values that
+many people share are round: for an income between 0 and 10,000,000 the multiples of 10, for example.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StepValues:
         step: Fraction,
         nullable: bool,
     ) -> StepValues:
-        """The multiples from the one nearest to the lower bound to the one nearest to the upper bound.
+        """The multiples from the nearest to the lower bound to the nearest to the upper bound.
 
         A cell extends half a step around its multiple, so other values count as the nearest multiple.
         """
@@ -107,7 +107,7 @@ class StepValues:
 
 
 def coarsened(columns: Sequence[StepValues], most: int) -> tuple[StepValues, ...]:
-    """The columns, made coarser until all have at most ``most`` values together, where possible.
+    """The columns, made coarser until all have at most ``most`` values in total, where possible.
 
     The column with most values is made coarser first, so a column with few values keeps all of them.
     """
@@ -122,7 +122,7 @@ def coarsened(columns: Sequence[StepValues], most: int) -> tuple[StepValues, ...
 
 
 def _round_numbers(step: Fraction, most: int) -> Iterator[int]:
-    """The numbers 1, 5, 10, 50, ... and their decimal fractions, up to ``most``, if whole in steps."""
+    """The numbers 1, 5, 10, 50, ... and their decimal fractions, up to ``most``, if multiples of it."""
     power = Fraction(10) ** math.floor(math.log10(step))
     while power / step <= most:
         for number in (power, 5 * power):

@@ -34,7 +34,7 @@ class Tally:
         """
         if counts is None:
             counts = np.ones(len(cells), dtype=np.int64)
-        # The last key of lexsort counts most.
+        # The last key of lexsort is the primary one.
         order = np.argsort(cells) if cells.ndim == 1 else np.lexsort(cells.T[::-1])
         cells = cells[order]
         # The slice is for an empty tally, in which no cell is first.

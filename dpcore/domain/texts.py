@@ -53,7 +53,7 @@ def cells_of(several: Sequence[str]) -> Integers:
 
 
 def texts_at(codes: Integers) -> list[str]:
-    """The texts of codes (k, any number); bytes that are not UTF-8, which no text has, are replaced."""
+    """The texts of codes (k, any number); bytes that are not UTF-8 are replaced."""
     return [
         b"".join(code.to_bytes(BYTES, "big") for code in row)
         .rstrip(b"\0")

@@ -20,7 +20,7 @@ LARGEST_EXACT = 2.0**52
 
 
 def blocks(shape: Sequence[int]) -> tuple[range, ...]:
-    """The positions of axes of these sizes in each word; a word takes as many as it can."""
+    """The positions of axes of these sizes in each word; each word has as many axes as fit."""
     starts, size = [0], 1
     for i, cells in enumerate(shape):
         size *= cells
@@ -50,7 +50,7 @@ def ascending(cells: Integers) -> bool:
     """Whether cells (k,), or (k, words), ascend without repetition."""
     if cells.ndim == 1:
         return not np.any(np.diff(cells) <= 0)
-    # Rows compare by the first word in which they differ; equal rows, by any word.
+    # Rows are compared by the first word in which they differ, equal rows by any word.
     first = (cells[1:] != cells[:-1]).argmax(axis=1)[:, None]
     return not np.any(
         np.take_along_axis(cells[1:], first, 1) <= np.take_along_axis(cells[:-1], first, 1)
@@ -65,5 +65,5 @@ def summed(cells: Integers, counts: Integers, size: int) -> Integers:
     if np.abs(counts).sum(dtype=np.float64) < LARGEST_EXACT:
         return np.bincount(cells, counts, size).astype(np.int64)
     result = np.zeros(size, dtype=np.int64)
-    np.add.at(result, cells, counts)  # no float takes part
+    np.add.at(result, cells, counts)  # in integers only
     return result

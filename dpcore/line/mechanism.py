@@ -1,8 +1,8 @@
 """The interface of a mechanism: what the privacy line, the ledger, error statements and audits require.
 
 Each file of ``dpcore.mechanisms`` holds one complete mechanism: its theorem, its ``Event`` and its
-``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism does not answer
-a required method, the release is refused.
+``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism lacks a required
+method, the release is refused.
 
     Event        what was done, as data whose meaning never changes: the ledger stores it, and computes
                  its price when the draw is charged and whenever a history is priced again
@@ -29,7 +29,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 
 Outputs = NDArray[Any]
-"""(n, d) outputs of an audit: int64, or float64 with NaN for what is absent."""
+"""(n, d) outputs of an audit: int64, or float64 with NaN for absent numbers."""
 
 LogRatio = Callable[[Outputs], Floats]
 """A function from outputs (k, d) to the log-ratios (k,) of their chances on the two sides."""
@@ -111,7 +111,7 @@ class Event(ABC):
 
     def to_dict(self) -> dict[str, str]:
         """The JSON form, which ``event_from_dict`` reads."""
-        # As text, because a fraction is no JSON number.
+        # As text, because JSON has no fractions.
         values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
         return {"event": self.kind, **self.adjacency.to_dict(), **values}
 
@@ -192,11 +192,11 @@ def _numbers(kind: type[Event]) -> dict[str, Any]:
 class Mechanism(ABC):
     """Public parameters of a method that makes an integer statistic over ``size`` public cells private.
 
-    ``sparse``: the statistic is passed as its occupied cells.  ``cell_by_cell``: each cell is treated
-    in the same way and separately, so an audit may examine a subset.  ``side_by_side``: a statistic of
-    several times the size is treated as separate statistics.  ``additive``: the result is the statistic
-    plus noise that does not depend on it, so equal random words give equal noise.  ``comparable``: the
-    stated law gives the ratio of an output's chances under two statistics.
+    ``sparse``: the statistic is passed as its occupied cells.  ``cell_by_cell``: all cells are treated
+    in the same way and separately, so an audit may examine some of them.  ``side_by_side``: a statistic
+    of several times the size is treated as several statistics.  ``additive``: the result is the
+    statistic plus noise that does not depend on it, so equal random words give equal noise.
+    ``comparable``: the stated law gives the ratio of an output's chances under two statistics.
     """
 
     size: int
@@ -276,7 +276,7 @@ class Mechanism(ABC):
         """
         if not self.comparable:
             return None
-        # Independent cells that are equal on both sides say nothing.
+        # Independent cells that are equal on both sides carry no information.
         kept = np.flatnonzero(near != far) if self.cell_by_cell else slice(None)
 
         def ratio(outputs: Outputs) -> Floats:
@@ -287,7 +287,7 @@ class Mechanism(ABC):
                 sides.append(np.sum(logs, axis=0))
             with np.errstate(invalid="ignore"):
                 found = sides[0] - sides[1]
-            # Equal sums must not differ by their rounding; of what cannot happen nothing is known.
+            # Equal sums must not differ by rounding; impossible outputs get the log-ratio 0.
             return np.asarray(np.round(np.where(np.isnan(found), 0.0, found), 9))
 
         return ratio

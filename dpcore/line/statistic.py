@@ -6,8 +6,8 @@ Both are integer vectors over a public set of cells, in one of two layouts:
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
               (over a wide domain, cells[i] of an exact one is a row of words: ``dpcore.domain.words``)
 
-Only ``dpcore.line.privacy_line`` opens an ``Exact``; it does not print, compare or pickle, so that it
-cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the
+Only ``dpcore.line.privacy_line`` opens an ``Exact``; it cannot be printed, compared or pickled, so that
+it cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the
 ledger stores its bytes, and everything after the privacy line starts from it.
 """
 

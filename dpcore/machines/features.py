@@ -42,7 +42,7 @@ import numpy as np
 
 from dpcore.arrays import Floats
 
-# Bound on ||Phi(x)|| as computed: cosines and sines are off by a few 1e-16, which stays far below.
+# Bound on the computed ||Phi(x)||: cosines and sines have errors of a few 1e-16, far below the margin.
 KAPPA = 1.0 + 1e-12
 
 ROOT_STEPS = 40
@@ -79,7 +79,7 @@ class FourierFeatures:
         Row k is the normal quantile of point k of the set above.  As powers of g are irrational, no
         coordinate is 0 or 1, where the quantile is infinite.
         """
-        from scipy.special import ndtri  # slow to import, and a plan is explained without
+        from scipy.special import ndtri  # slow to import; explaining a plan does without
 
         count, ratio = self.frequencies, 2.0
         for _ in range(ROOT_STEPS):
@@ -100,8 +100,8 @@ class FourierFeatures:
         if points.ndim != 2 or points.shape[1] != self.dimensions:
             raise ValueError(f"points must have shape (k, {self.dimensions}), not {points.shape}")
         columns = np.ascontiguousarray(self.frequencies_matrix().T)
-        # A matrix product, or a cosine of many rows at once, may round by where a number is in an array:
-        # so every row goes through the same steps in the same four arrays, alone.
+        # Rounding in a matrix product, or in a cosine of many rows at once, may depend on a number's
+        # position.  So each row goes through the same steps alone, in the same four arrays.
         phases, term, cosines, sines = np.empty((4, self.frequencies))
         features = np.empty((len(points), 2, self.frequencies))
         for row, point in zip(features, points.tolist(), strict=True):
@@ -111,5 +111,5 @@ class FourierFeatures:
                 np.add(phases, term, out=phases)
             row[0] = np.cos(phases, out=cosines)
             row[1] = np.sin(phases, out=sines)
-        features /= math.sqrt(self.frequencies)  # a division is rounded correctly, wherever it is
+        features /= math.sqrt(self.frequencies)  # rounded correctly at any position
         return features.reshape(len(points), self.size)

@@ -30,7 +30,7 @@ import numpy as np
 from dpcore.arrays import Floats
 
 LEAST_REGULARISATION = 1e-6
-"""From here on every problem tried was solved within a hundred steps; far below, some never were."""
+"""All problems tried were solved within a hundred steps from this value on; far below it, some never."""
 
 _UNIT_ROUNDOFF = 2.0**-53
 _HALVINGS = 30
@@ -85,7 +85,7 @@ class Problem:
         With R = diag(diagonal)^(1/2) Phi it is (g - R' (2 lambda I + R R')^-1 R g) / (2 lambda)
         (Woodbury), which is faster if few rows have curvature.
         """
-        # Slow to import, and a plan is explained without.
+        # Slow to import; explaining a plan does without.
         from scipy.linalg import cho_factor, cho_solve
 
         size, curved = self.features.shape[1], np.flatnonzero(diagonal)

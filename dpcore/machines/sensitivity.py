@@ -16,7 +16,7 @@ and
     ||w* - w*'|| <= M kappa / (lambda n).
 
 The bound is sharp: among rows at one point that all lie inside the margin, flip one label.  More
-generally, let t records be in one table and not in the other, with n a public number all the same.
+generally, let t records be in one table and not in the other, with n still public.
 Then F changes by t terms l(w) / n, and w* moves by at most t M kappa / (2 lambda n): t = 2 if a record
 is replaced, t = 1 if one is added or removed.  The sum of the c_i may differ from n.
 

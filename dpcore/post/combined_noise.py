@@ -1,4 +1,4 @@
-"""The law of a weighted sum of independent noises: its exact standard deviation and its quantiles.
+"""The exact standard deviation and the quantiles of a weighted sum of independent noises.
 
 A number computed from several draws has the noise N = a_1 Z_1 + ... + a_t Z_t, with known weights a and
 independent discrete Gaussian or Laplace noises Z.

@@ -5,8 +5,8 @@
     1     80     null             2       1           1       2      31
                                                       2       1      80
 
-Every member has a unit, and every unit as many members as its size says, whatever the columns of absent
-members hold.
+Every member has a unit, and every unit as many members as its size states, whatever the columns of
+absent members contain.
 
 >>> number, place, (ages,) = members_of(np.array([2, 1]), [[np.array([34, 80]), np.array([31, 0])]])
 >>> number.tolist(), place.tolist(), ages.tolist()

@@ -1,20 +1,20 @@
 r"""Weighted points in place of records, from noisy sums of products.
 
-A polynomial of degree 4 is known from its values at as many points as there are products, so that
+A polynomial of degree 4 is determined by its values at as many points as there are products, so that
 
     sum over the records of f  =  sum over the points of w f,         for every such f,
 
-with weights w, some negative, that are linear in the sums of the products.  An estimate moves with a
-record by its influence psi, a polynomial of degree 2 here, so that to first order
+with weights w, some negative, that are linear in the sums of the products.  A record changes an estimate
+by its influence psi, here a polynomial of degree 2, so that to first order
 
     sampling^2 = S = m * sum of w psi^2          at most m records of one unit (``units``)
     privacy^2  = P = variance of the noise * |c|^2,       psi = sum of c phi over the products
 
-S is itself noisy, with a standard error t.  ``usual`` is its value if the response had the same
-variance everywhere (for covariances: if the columns were normal); S is shrunken towards it by the part
-of the difference that noise explains, which leaves a share s of the noise (as James & Stein 1961).  S +
-P is then taken to have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946), and the stated
-sampling error is so much larger that normal intervals are as wide as those of Student's law.
+S is itself noisy, with a standard error t.  ``usual`` is its value if the response had constant variance
+(for covariances: if the columns were normal); S is shrunken towards it by the part of the difference
+that noise explains (as James & Stein 1961), which leaves a share s of the noise.  S + P is then taken to
+have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946), and the stated sampling error is so
+much larger that normal intervals are as wide as those of Student's law.
 
 ``blur`` is the relative standard error of the noise in the divisor of an estimate, which is the number
 of records in a group, or the variance of a term given the other terms.  Beyond ``MOST_BLUR``
@@ -129,9 +129,9 @@ class Points:
     def regression(self, terms: Floats, response: Floats) -> Estimated:
         """The least-squares coefficients (k,) of a response (s,) on terms (s, k).
 
-        Raises ``ValueError`` if the noisy moments of the terms are not those of any records.
+        Raises ``ValueError`` if no records can have the noisy moments of the terms.
         """
-        # Terms of very different units would look collinear.
+        # Scaled, because terms in very different units would look collinear.
         scale = np.abs(terms).max(axis=0)
         terms = terms / scale
         moments = terms.T @ (self.weights[:, None] * terms)

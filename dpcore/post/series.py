@@ -11,7 +11,7 @@ of weights, z independent noise of known law.  Five sums over periods are estima
 
 An estimate of c x is c W^-1 y, and its noise is c W^-1 z: a sum of the noises with public weights
 (``post.combined_noise``).  It is the only linear estimate without bias, as W can be inverted.  W^-1 is
-triangular: an estimate for period t uses runs 1..t alone, so later runs never revise it, and sums and
+triangular: an estimate for period t uses only runs 1..t, so later runs never revise it, and sums and
 changes of published estimates agree with each other up to rounding of floating-point numbers.
 
 >>> from fractions import Fraction
@@ -53,8 +53,8 @@ QUANTITIES = {
 
 @dataclass(frozen=True, eq=False)
 class PeriodEstimates:
-    """Public estimates in records, (cells,), with the standard deviation of their noise, which is the
-    same in each cell, and both ends of intervals for the exact numbers."""
+    """Public estimates in records (cells,), the standard deviation of their noise, equal in all cells,
+    and both ends of intervals for the exact numbers."""
 
     values: Floats
     standard_error: float
@@ -93,7 +93,7 @@ def estimate(
 
 
 def combination(factor: Factor, periods: Floats) -> Floats:
-    """The weights (t,) of runs 1..t in the estimate of the sum of periods 1..t with weights (t,)."""
+    """The weights (t,) of runs 1..t in the estimate of a weighted sum (t,) of periods 1..t."""
     table = factor.matrix(len(periods))
     return np.asarray(solve_triangular(table, periods, trans="T", lower=True))
 

@@ -1,14 +1,14 @@
 r"""An upper bound for sampling errors if a unit has several records, which are not independent.
 
-Units are independent draws from a population; the records of one unit are not.  An estimate moves with
-a record by its influence psi.  With at most m records in a unit its sampling variance is to first order
+Units are independent draws from a population; the records of one unit are not.  A record changes an
+estimate by its influence psi.  With at most m records in a unit the sampling variance is to first order
 
     sum over units of (sum of psi)^2  <=  m * sum over records of psi^2          (Cauchy & Schwarz)
 
 which is m times that of independent records, with equality if all records of every unit are the same.
 No released statistic shows how similar they are, but m is public.  So variances are stated with the
 factor m: coverage is at least as stated, and higher if records of a unit differ.  The bound also holds
-for covariance matrices, so joint tests are conservative in the same way.
+for covariance matrices, so joint tests are conservative too.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def loss_distribution_alpha(
 ) -> Fraction | None:
     """An upper bound on alpha at ``beta``, up to floating-point error; None if there is none.
 
-    ``mu_squared``: of the one continuous Gaussian; ``inherited``: what its discrete forms add to alpha
-    and to ln beta; ``others``: the number of events for each (alpha, beta).
+    ``mu_squared``: of the joint continuous Gaussian; ``inherited``: the sum that its discrete forms add
+    to alpha and to ln beta; ``others``: the number of events for each (alpha, beta).
     """
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as distributions

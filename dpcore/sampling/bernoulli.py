@@ -46,7 +46,7 @@ def bernoulli_exp(
     ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i.  The
     caller draws them, and may use the other bits of the same word.
     """
-    # The error of probabilities, and that of uniforms: rounding (2**-53) and the digits not drawn.
+    # The error of a probability, plus rounding (2**-53) and undrawn digits of a uniform.
     margin = _EXP_ERROR + 2.0**-52 + 2.0**-bits
     uniforms = digits * 2.0**-bits
     heads = uniforms < 1 - margin - exponents  # 1 - x <= exp(-x): most coins need no exponential

@@ -86,7 +86,7 @@ class InversionTable:
         uniform = LazyUniform(word, 64, source)
 
         def next_cut(bits: int) -> Bounds:
-            # Computed anew each time: hardly any draw comes here.
+            # Not stored, because hardly any draw needs it.
             return next(islice(self._cuts(bits), value, None))
 
         while not uniform.below(next_cut):

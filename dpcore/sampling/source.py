@@ -38,7 +38,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A reproducible stream for what is never published: it gives no privacy."""
+    """A reproducible stream for draws that are never published, because it gives no privacy."""
 
     reproducible = True
 

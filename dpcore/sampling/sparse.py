@@ -1,7 +1,7 @@
 """Noise over a histogram too large to visit: how many empty cells pass a threshold, and which.
 
 Of p cells (up to 2**60) only q are occupied.  Every cell gets discrete Laplace noise, and is
-published if its value exceeds a threshold tau.  The p - q empty cells need no visit, one by one
+published if its value exceeds a threshold tau.  The p - q empty cells need not be visited one by one
 (Cormode, Procopiuc, Srivastava & Tran 2012):
 
     M   how many of them pass: binomial(p - q, pi), pi = P(Z > tau)      threshold_exceedances
@@ -128,13 +128,13 @@ def _distinct(below: int, count: int, source: RandomSource) -> Integers:
     Uniform draws are collected until there are enough different ones.  By symmetry all sets of that
     size are equally likely.
     """
-    # The last members of a large subset would take many draws: what it omits is drawn instead.
+    # The last members of a large subset would take many draws: its complement is drawn instead.
     if 2 * count > below:
         omitted = _distinct(below, below - count, source)
         return np.setdiff1d(np.arange(below, dtype=np.int64), omitted, assume_unique=True)
     chosen = np.empty(0, dtype=np.int64)
     while chosen.size < count:
-        # No more than are missing, so that none has to be discarded.
+        # Only as many as are missing, so that none is discarded.
         chosen = np.union1d(chosen, uniform_integers(below, count - chosen.size, source))
     return chosen
 

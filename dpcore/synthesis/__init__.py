@@ -1,1 +1,1 @@
-"""From synthetic codes to records as people write them; all of it follows from noisy statistics."""
+"""Converts synthetic codes into records as people write them, from noisy statistics alone."""

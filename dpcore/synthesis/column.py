@@ -1,9 +1,9 @@
-"""The numbers of one column of synthetic records: what its cells hold, and which density they follow.
+"""The numbers of one column of synthetic records, drawn inside its cells from a density.
 
 A code of an interval becomes a value inside it: drawn from a private density of that column, or from
 private counts in finer bins, where the plan releases them; otherwise from a smooth density with the
-records' counts in the bins (``dpcore.post.records.smooth``).  Whole numbers come out as whole numbers,
-and those of a column with a step as multiples of it (``dpcore.domain.cell_values``).
+records' counts in the bins (``dpcore.post.records.smooth``).  Whole numbers stay whole, and numbers of a
+column with a step are multiples of it (``dpcore.domain.cell_values``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Grid
-from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.cell_values import CellNumbers, times_step
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.records.splitting import counts_of_column
@@ -41,7 +41,7 @@ class ColumnDensity:
 
     @classmethod
     def of(cls, release: Samplable, noisy: Noisy, column: str) -> ColumnDensity:
-        """What a release says of one numeric column, null left out; uniform if it says nothing."""
+        """The density of one numeric column by a release, without null; uniform if it has none."""
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)
         said = release.supported_margin(noisy, (column,))
@@ -49,7 +49,7 @@ class ColumnDensity:
         if said is not None:
             counts, error = np.array(said[0][: axis.cells], dtype=np.float64), said[1]
         if isinstance(axis, Bins):
-            counts[list(axis.points)] = 0  # they are cells of the records too, and no part of a bin
+            counts[list(axis.points)] = 0  # records have cells for these, outside bins
         inside = np.delete(np.arange(axis.cells), axis.points if isinstance(axis, Bins) else [])
         if release.refines == "counts" and error > 0.0 and len(inside):
             # Otherwise noise in narrow cells would look like values that many people have.
@@ -62,14 +62,14 @@ class ColumnDensity:
 
     @classmethod
     def uniform(cls, axis: Bins) -> ColumnDensity:
-        """Alike everywhere inside a bin."""
+        """A uniform density between the bounds."""
         return cls(np.array([axis.lower, axis.upper]), np.array([0.0, 1.0]))
 
     @classmethod
     def smooth(cls, axis: Bins, codes: Integers) -> ColumnDensity | None:
-        """What the bins of records (rows,) say of each other; None where there is nothing to say.
+        """A smooth density through the bins of records (rows,); None if too few or too many are wide.
 
-        As for ranks inside bins, cells of a single number say nothing where others are wider.
+        As for ranks inside bins, cells of a single number are not used.
         """
         wide = np.flatnonzero(wide_cells(axis))
         if not 2 <= len(wide) <= MOST_BINS:
@@ -92,11 +92,11 @@ class ColumnDensity:
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """Which multiples of a step occur, ``first`` being the smallest, in steps.
+    """How often multiples of a step occur; ``first``: the smallest, in steps.
 
-    ``weights`` (k,): how often in proportion to others of their bin, and ``plain`` (k,) how often values
-    are as near that are not round; ``shared``: places of values that ``counts`` (m,) records of ``rows``
-    have.
+    ``weights`` (k,): their relative frequencies within a bin; ``plain`` (k,): the frequencies of values
+    of the same size that are not round; ``shared``: positions of the values that have ``counts`` (m,) of
+    ``rows`` records.
     """
 
     step: Fraction
@@ -109,13 +109,13 @@ class ColumnValues:
 
     @classmethod
     def of(cls, release: Heaping, noisy: Noisy, column: str) -> ColumnValues:
-        """What a release of shared and round values says of a column."""
+        """The frequencies of a column from a release of shared and round values."""
         values, weights, plain, shared, counts = release.occurring(noisy, column)
         return cls(values.step, values.first, weights, plain, shared, counts, release.rows)
 
     def inside(self, axis: Bins, codes: Integers) -> ValuesInside:
-        """How often each occurs in records (rows,) of these bins."""
-        edges = _multiples(self.first + np.arange(len(self.weights) + 1), self.step)
+        """How often each multiple occurs in records (rows,) with these bins."""
+        edges = times_step(self.first + np.arange(len(self.weights) + 1), self.step)
         places = np.clip(
             np.searchsorted(axis.edges, edges[:-1], side="right") - 1, 0, axis.cells - 1
         )
@@ -125,7 +125,7 @@ class ColumnValues:
         if smooth is not None:
             density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), LEAST)
         weights = self.weights * density
-        # Shared values have counts of their own; the others divide what these leave of a bin.
+        # Shared values have counts of their own; the others divide the rest of a bin.
         weights[self.shared] = 0.0
         taken = np.bincount(places[self.shared], self.counts, axis.cells)
         others = np.bincount(places, weights, axis.cells)
@@ -143,7 +143,7 @@ class ColumnValues:
 class ValuesInside:
     """How often each multiple of a step occurs: ``first``, in steps; ``cumulative`` (k+1,).
 
-    ``plain`` (k,): which share of its records only lie near it, where it stands for several values.
+    ``plain`` (k,): the share of its records that are only near it, if it represents several values.
     """
 
     step: Fraction
@@ -163,19 +163,19 @@ class ValuesInside:
         written = inside.step or self.step
         few = round(self.step / written)
         steps = (self.first + places) * few + self._beside(places, levels, few)
-        values = _multiples(steps, written)
-        # A cell of one number, which need not be a multiple, holds that.
+        values = times_step(steps, written)
+        # A cell of one number keeps this number, even if it is not a multiple.
         return np.where(
             last > first, np.clip(values, inside.first, inside.last), inside.at(positions)
         )
 
     def _beside(self, places: Integers, levels: Floats, few: int) -> Integers:
-        """How far above its multiple each number (k,) is, in steps of the column: less than ``few``."""
+        """The distance (k,) of each number above its multiple, in steps of the column; below ``few``."""
         places = np.minimum(places, len(self.plain) - 1)
         start, end = self.cumulative[places], self.cumulative[places + 1]
         within = np.clip((levels - start) / np.maximum(end - start, 1e-300), 0.0, 1 - 1e-12)
         plain = self.plain[places]
-        # The last of the records of a multiple are the ones beside it, in their order.
+        # The last records of a multiple are the ones above it, in order.
         above = np.maximum((within - (1 - plain)) / np.maximum(plain, 1e-300), 0.0)
         return np.asarray(np.minimum(above * few, few - 1), dtype=np.int64)
 
@@ -184,12 +184,12 @@ class ValuesInside:
 
 
 Follows = ColumnDensity | ColumnValues | None
-"""What numbers inside bins follow, if it is known."""
+"""The distribution of numbers inside bins, if known."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnCells:
-    """The cells of one column of numbers: what they hold and follow, and which are null (rows,)."""
+    """The cells (rows,) of one numeric column: their numbers, their density, and which are null."""
 
     axis: Axis
     inside: CellNumbers
@@ -210,7 +210,7 @@ class ColumnCells:
         return replace(self, inside=self.inside.select(rows), null=self.null[rows])
 
     def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
-        """Numbers (rows,), NaN for null unless they are wanted there too."""
+        """Numbers (rows,); NaN for null unless ``null`` is False."""
         return self.at(generator.random(len(self.null)), null)
 
     def at(self, positions: Floats, null: bool = True) -> Floats:
@@ -228,11 +228,6 @@ class ColumnCells:
         if isinstance(self.axis, Bins | Grid) and self.axis.integer:
             values = values.astype(np.int64)
         return np.ma.masked_array(values, mask=self.null) if self.null.any() else values
-
-
-def _multiples(steps: Integers, step: Fraction) -> Floats:
-    """(k,) the doubles nearest to multiples of a step."""
-    return np.asarray(steps * step.numerator / step.denominator)
 
 
 def wide_cells(axis: Axis) -> Booleans:

@@ -1,6 +1,6 @@
 """From synthetic codes to records in the survey's own columns, categories and types.
 
-A code of a categorical axis is its category, and the null cell is null; that of an interval becomes a
+The code of a category becomes the category, the null cell becomes null, and the code of an interval a
 number inside it (``dpcore.synthesis.column``).  Numbers of one record keep their ranks and obey rules.
 """
 
@@ -28,10 +28,10 @@ TRIES = 8
 """Numbers of a record that break an inequality are drawn again this often, all together."""
 
 LARGEST_RELATED = 2**16
-"""The most cells of a column whose ranks inside bins are related to those of others."""
+"""The most cells of a column whose ranks inside bins are correlated with other columns."""
 
 Applying = tuple[Difference, Booleans]
-"""An inequality, and to which records (rows,) it applies."""
+"""An inequality, and the records (rows,) to which it applies."""
 
 
 def decode_records(
@@ -45,8 +45,8 @@ def decode_records(
 
     A column with bins that has no density follows a smooth one.
 
-    The numbers of records that obey the rules obey their differences too.  Those of a record that break
-    one are drawn again together, and after ``TRIES`` one after another from the room that is left.
+    If codes obey the rules, the numbers obey the rules' differences.  All numbers of a record that
+    breaks one are drawn again; after ``TRIES`` times, each in turn from the numbers still allowed.
     """
     cells = {
         i: ColumnCells.of(axis, codes[:, i], densities.get(axis.name))
@@ -75,14 +75,14 @@ def decode_records(
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
-        # All numbers of a record: one alone might have no room beside the others.
+        # All numbers of a record: one alone might have no allowed value given the others.
         for c in columns:
             numbers[c][wrong] = cells[c].select(wrong).draw(generator)
     wrong = np.flatnonzero(_broken(numbers, applying)) if applying else np.zeros(0, dtype=np.int64)
     if len(wrong):
         rest = {c: cells[c].select(wrong) for c in columns}
         some = [
-            # A number that is null leaves room for any other.
+            # If one number is null, any other is allowed.
             (d, applies[wrong] & ~np.any([rest[c].null for c in d.columns], axis=0))
             for d, applies in applying
         ]
@@ -108,8 +108,8 @@ def _made_equal(
     cells: Mapping[int, ColumnCells],
     generator: np.random.Generator,
 ) -> None:
-    """Make two columns' numbers (rows,) equal where they are to be, as far as their cells allow, and
-    different elsewhere, where drawing again makes them so."""
+    """Make two columns' numbers (rows,) equal where ``equal`` if their cells allow it; elsewhere equal
+    numbers are drawn again, up to ``TRIES`` times."""
     one, other = pair
     for source, copy in (pair, (other, one)):
         inside = cells[copy].inside
@@ -124,7 +124,7 @@ def _made_equal(
 def _compared(
     applying: Sequence[Applying], equal: Collection[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Pairs of columns that inequalities compare, each column in the first of its pairs alone."""
+    """Pairs of columns that inequalities compare, each column only in its first pair."""
     found: list[tuple[int, int]] = []
     taken = set[int](chain.from_iterable(equal))
     for difference, _ in applying:
@@ -142,10 +142,10 @@ def _put_in_order(
     positions: dict[int, Floats],
     generator: np.random.Generator,
 ) -> None:
-    """Move two columns' positions to where their numbers are in order and follow their densities.
+    """Move two columns' positions so that their numbers are in order and follow their densities.
 
-    Not where a column has none.  Of inequalities that apply to different records those count that
-    apply to most; the others are left to what follows.
+    Nothing is moved if a column with wide cells has no density.  If inequalities apply to different
+    records, only those that apply to most records count; the caller enforces the others.
     """
     if any(cells[c].density is None and wide_cells(cells[c].axis).any() for c in columns):
         return
@@ -177,6 +177,6 @@ def _put_in_order(
 
 
 def _broken(numbers: Mapping[int, Floats], applying: Sequence[Applying]) -> Booleans:
-    """(rows,) whether numbers of each record break a difference that applies to it."""
+    """Whether (rows,) the numbers of each record break a difference that applies to it."""
     broken = [applies & difference.broken(numbers) for difference, applies in applying]
     return np.asarray(np.any(broken, axis=0))

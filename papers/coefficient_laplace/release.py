@@ -16,14 +16,14 @@ from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 
 MOST_TERMS = 16
-"""The L1 sensitivity grows with every term: if more terms are worth their noise, binning is better."""
+"""The L1 sensitivity grows with every term: if more terms reduced the error, binning would be better."""
 
 
 @dataclass(frozen=True)
 class CoefficientDensity(WhitenedDensity):
     """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha.
 
-    ``terms``: None means as many as allowed.  Terms that the bandwidth damps cost hardly any noise: with
+    ``terms``: None means as many as allowed.  Terms that the bandwidth damps add hardly any noise: with
     fewer, the total error would be at most 1.7% smaller.
     """
 
@@ -43,9 +43,9 @@ class CoefficientDensity(WhitenedDensity):
 
     @cached_property
     def l1_sensitivity(self) -> float:
-        """A bound: the largest distance between points of a grid, plus what points in between may add.
+        """A bound: the largest distance between points of a grid, plus a bound for points in between.
 
-        No point is farther than half a step from the grid, and both records may be off by that much.
+        Each of two records may be up to half a step from the nearest grid point.
         The bound is also at most that of a record with all functions at their largest; the constant
         function counts if its coefficient is noisy.
         """

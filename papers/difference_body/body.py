@@ -101,7 +101,7 @@ class Body:
         def attempt(missing: int) -> Integers:
             trials = self._trials(missing)
             tried = k_norm_noise(wide, self.dimension, trials, source)
-            # The rounded |z| is less than one too long, so after subtracting one it is below |z|.
+            # |z| is rounded up by less than one, so after subtracting one it is below |z|.
             length = STEPS * (lattice_norm(tried) - 1)
             excess = self.diameter * self.norm(tried) - length
             kept: Integers = tried[geometric(scale * self.diameter, trials, source) >= excess]

@@ -7,7 +7,7 @@ symmetric body that contains every U(a) - U(b).  It is (STEPS/scale, 0, 0)-DP an
 Preconditions.  At most 6 dimensions; scale times the diameter over STEPS is at most 2^32 (``within``
 and the body check them); STEPS <= alpha scale (the privacy line checks it).
 
-Proof.  ``sampling.body`` defines ||.|| in whole numbers, symmetric and sub-additive, so that no
+Proof.  ``body`` defines ||.|| in whole numbers, symmetric and sub-additive, so that no
 difference of two of the vectors is longer than STEPS; a replaced record moves the sum by one such
 difference.  If one body lies inside another, the inner one gives less noise (Awan & Slavkovic 2021).
 

@@ -2,9 +2,9 @@
 
 A record at x counts as the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if
 that is larger; the statistic is the sum over records, exactly, and its noise comes from a body close
-around all differences of two such vectors.  Other s_j would scale body and noise alike; these keep the
-body round whatever the bandwidth, so that one in a hundred trials or more in the ball around it are
-inside.  Places are rounded to a public grid of PLACES cells first, so that the body is known exactly.
+around all differences of two such vectors.  Other s_j would scale body and noise by the same factors;
+these keep the body round whatever the bandwidth, so that at least 1% of trials in the ball around it are
+inside.  Positions are first rounded to a public grid of PLACES cells, so that the body is known exactly.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class BodyDensity(Density):
 
     @cached_property
     def vectors(self) -> Integers:
-        """The integer vector of a record at every place, (places, coefficients)."""
+        """The integer vector of a record at every position, (positions, coefficients)."""
         places = min(PLACES, self.domain.size)
         values = self.basis.functions((np.arange(places)[:, None] + 0.5) / places)
         return np.rint(np.ldexp(self._scales * values, BITS)).astype(np.int64)
@@ -134,7 +134,7 @@ class BodyDensity(Density):
     @cached_property
     def moves(self) -> tuple[float, ...]:
         places, size, (own,) = len(self.vectors), self.domain.size, super().moves
-        # A place holds the left ends of its cells.
+        # A position contains the left ends of its cells.
         further = 0.0 if places == size else (0.5 / places + 0.5 / size) / self.bandwidths[0]
         return (own + further,)
 

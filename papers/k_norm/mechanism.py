@@ -119,7 +119,7 @@ class DiscreteKNorm(AdditiveNoise):
 
 
 SMOOTH = 64.0
-"""From this scale on, the lattice points in a ball number its volume, to within 1e-3."""
+"""From this scale on, the number of lattice points in a ball equals its volume, to within 1e-3."""
 
 
 def length_chances(
@@ -127,11 +127,11 @@ def length_chances(
 ) -> Floats | None:
     """``log_chances`` of noise P(z) proportional to exp(-||z||/scale), by its lengths (n, blocks).
 
-    As many points have length r as a ball of radius r has volume more than one of r - 1, so that the
-    weights add up to a constant times (1 - exp(-1/scale)) scale^(dimension + 1).
+    The number of points of length r is the volume of a ball of radius r minus that of radius r - 1, so
+    that the weights add up to a constant times (1 - exp(-1/scale)) scale^(dimension + 1).
     """
     total, blocks = lengths.sum(axis=1).astype(np.float64), lengths.shape[1]
-    if scale < SMOOTH and len(factors) > 1:  # the sums of the weights cannot be compared
+    if scale < SMOOTH and len(factors) > 1:  # the total weights are not known precisely enough
         return None
     wide = scale * factors
     log_sums = (dimension + 1) * np.log(wide) + np.log(-np.expm1(-1 / wide))

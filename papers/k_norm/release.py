@@ -19,7 +19,7 @@ from papers.k_norm.sampler import LARGEST_DIMENSION
 from papers.least_left_out import least_left_out
 
 DAMPED = 0.01
-"""Functions damped less than this are always kept; others only if their noise is worth it."""
+"""Functions damped less than this are always kept; others only if they reduce the total error."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class GammaDensity(WhitenedDensity):
 
     @cached_property
     def basis(self) -> Basis:
-        """More functions for more records or alpha, so that the worst truncation error is small compared
-        with the noise."""
+        """More functions for more records or alpha, so that the worst truncation error is small relative
+        to noise."""
         first, *others = (self._above(DAMPED / 4**k) for k in range(12))
         if not 1 <= first.size <= LARGEST_DIMENSION:
             raise ValueError(

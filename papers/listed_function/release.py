@@ -78,8 +78,8 @@ class ListedFunction(Release):
 
     @cached_property
     def excess(self) -> float:
-        """A bound, with probability LEVEL, on the distance of the chosen function minus the least
-        distance: from the exponential mechanism and the rounding of n g."""
+        """A bound, with probability LEVEL, on the chosen function's distance minus the least distance.
+        It includes the exponential mechanism and the rounding of n g."""
         score = float(self.mechanism.scale) * math.log(len(self.names) / (1 - LEVEL)) + 1
         return min(score / self.rows, 1.0)
 
@@ -109,8 +109,8 @@ class ListedFunction(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (
             ErrorStatement(
-                "90% bound of how much farther than the nearest the chosen function is",
+                "90% bound on the excess distance of the chosen function",
                 self.excess,
-                "largest difference of distribution functions, minus that of the nearest function",
+                "largest difference of distribution functions, minus the nearest function's",
             ),
         )

@@ -3,8 +3,8 @@
     python -m papers.maximum_loss plan.yaml
 
 No survey is opened: releases run on made-up neighbouring tables.  The time that this takes is estimated
-from a few draws and printed first.  An output of many numbers is reduced to one by the log-ratio that
-its mechanism states, or by a linear score learned from some draws, which can only hide loss.
+from a few draws and printed first.  An output of many numbers is reduced to one number, which can only
+hide loss: the log-ratio that its mechanism states, or a linear score learned from some draws.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Search:
     def seconds(self, source: RandomSource) -> float:
         """The approximate time of ``largest_loss``, extrapolated from a few draws."""
         first, few = self.audited[0], min(PACE, self.search)
-        first.draw(0, few, source)  # with what is computed once
+        first.draw(0, few, source)  # untimed, because it computes what later draws reuse
         begun = time.perf_counter()
         first.draw(0, few, source)
         of_one = (time.perf_counter() - begun) / few

@@ -1,12 +1,12 @@
 """The privacy loss as a difference of log densities (Askin, Kutta & Dette 2022).
 
-For a discrete or continuous mechanism the loss of a pair of inputs is a supremum over single
-points, and no longer over all outcomes (their Theorem 1):
+For a discrete or continuous mechanism the loss of a pair of inputs is a supremum over single points
+instead of all outcomes (their Theorem 1):
 
     loss(t) = | ln f(t) - ln f'(t) |          alpha = sup over t and over pairs of neighbours
 
-Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both cut from below at a floor so
-that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t, and ``loss_at``
+Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both raised to a floor, which
+limits the error of logarithms.  ``pair_loss`` maximises the estimated loss over t, and ``loss_at``
 measures it again at this point on fresh draws, with a confidence bound.
 
 The bound is asymptotic and for pure alpha; the bound of ``dpcore.audit.bounds`` always holds.  Kinks of
@@ -118,7 +118,7 @@ def pair_loss(near: Floats, far: Floats) -> LossCurve:
     )
     losses, coarser = _losses(fine, math.log(least)), np.abs(coarse[0] - coarse[1])
     noise = np.sqrt((np.exp(-fine[0]) + np.exp(-fine[1])) / (2 * math.sqrt(math.pi) * size * width))
-    # More than three standard errors is bias: a kink is near.
+    # A difference above three standard errors is bias near a kink.
     losses = np.where(np.abs(losses - coarser) <= 3 * noise + 0.02, losses, np.nan)
     return LossCurve(points, losses, width)
 
@@ -127,7 +127,7 @@ def _losses(logs: Sequence[Floats], floor: float) -> Floats:
     """The losses |ln f - ln f'|; NaN where both densities are at the floor."""
     losses, above = np.abs(logs[0] - logs[1]), [side > floor for side in logs]
     most = losses[above[0] & above[1]].max(initial=0.0)
-    # With one side at the floor the loss is only bounded: it counts where it is above all others.
+    # With one side at the floor the loss is only bounded from below: it counts if it is the largest.
     known = (above[0] & above[1]) | ((above[0] | above[1]) & (losses > most))
     return np.where(known, losses, np.nan)
 

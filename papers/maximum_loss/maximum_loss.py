@@ -46,7 +46,7 @@ def maximum_loss(
     draws: int,
     source: RandomSource,
 ) -> MaximumLoss:
-    """The largest loss over pairs of neighbouring inputs (AKD's MPL), outputs being single numbers.
+    """The largest loss over pairs of neighbouring inputs (AKD's MPL); outputs must be single numbers.
 
     ``search`` draws per side find the point of every pair; the worst pair gets ``draws`` fresh ones.
     """

@@ -1,4 +1,4 @@
-"""A count by a table of probabilities: row j holds those of all answers if the exact count is j.
+"""A count by a table of probabilities: row j has the probability of each answer if the exact count is j.
 
 Claim.  Input: counts.  Neighbours: any relation under which a count moves by at most 1.  Output: for
 each count j, cut to the rows of the table, an answer i with probability table[j][i]/TOTAL.  It is
@@ -8,8 +8,8 @@ Preconditions.  Every row adds up to TOTAL, and the hockey-stick divergence of a
 at most beta in both directions, in exact arithmetic; this is checked whenever a mechanism is made,
 whatever the source of its table.  The privacy line compares alpha and beta with the share.
 
-Proof.  Neighbours are in one row or in adjacent ones (cutting keeps that), so the check is the claim
-itself.  The concentrated price is that of any (alpha, beta)-DP mechanism (Kairouz, Oh & Viswanath 2015).
+Proof.  Neighbours are in one row or in adjacent ones (cutting keeps that), so the check proves the
+claim.  The concentrated price is that of any (alpha, beta)-DP mechanism (Kairouz, Oh & Viswanath 2015).
 
 Ranges.  Entries are integer parts of TOTAL < 2^62; a draw is one uniform integer.
 
@@ -64,7 +64,7 @@ class TableEvent(Event):
 @dataclass(frozen=True)
 class TabulatedMechanism(Mechanism):
     """Answers drawn from ``table``, whole parts of TOTAL: (alpha, beta)-DP where neighbours' counts
-    differ by one at most.
+    differ by at most one.
 
     Raises ``ValueError`` for a table without a proof of this.
     """

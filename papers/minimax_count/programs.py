@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 LARGEST_ALPHA = 30.0
-"""A table for a larger alpha is computed for this one: it differs from exact counts by less than 1e-12,
-and e^alpha does not swamp the solver."""
+"""For a larger alpha the table of this alpha is used: it differs from exact counts by less than 1e-12,
+and e^alpha is not too large for the solver."""
 
 _TOLERANCES = (1e-10, 1e-9)
-"""Feasibility tolerances of the solver; where it finds no solution with the first, the second."""
+"""Feasibility tolerances of the solver; the second is used if it finds no solution with the first."""
 
 
 def geometric_table(n: int, alpha: float) -> Floats:
@@ -63,7 +63,7 @@ def optimal_table(
     n: int, alpha: float, beta: float = 0.0, loss: CountLoss = "absolute"
 ) -> tuple[Floats, float]:
     """The table (n+1, n+1) with the least worst-case risk, and this risk."""
-    from scipy import sparse  # slow to import, and a plan is explained without
+    from scipy import sparse  # slow to import; explaining a plan does without
 
     alpha = min(alpha, LARGEST_ALPHA)
     size = (n + 1) ** 2
@@ -126,7 +126,7 @@ def _solve(
         risks = sparse.block_diag(list(risks[:, None, :]), format="csr")
     risks = sparse.csr_matrix(risks)
     pad = sparse.csr_matrix((counts, slacks))
-    # One unknown more, the largest risk, comes last.
+    # The last unknown is the largest risk.
     one = np.ones((counts, 1))
     upper = [sparse.hstack([part, sparse.csr_matrix((part.shape[0], 1))]) for part in upper]
     upper.append(sparse.hstack([risks, pad, -one]))

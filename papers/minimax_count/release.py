@@ -47,7 +47,7 @@ class MinimaxCount(SingleCount):
         )
 
     def interval(self, answer: int) -> tuple[int, int]:
-        """The counts for which an answer this low, and one this high, each have a chance of at least 5%.
+        """The counts under which P(answer <= this one) and P(answer >= this one) are both at least 5%.
 
         They include the exact count with a probability of at least 90%, whatever it is.
         """
@@ -57,7 +57,7 @@ class MinimaxCount(SingleCount):
         plausible = np.flatnonzero((ends[:, answer] > tail) & (1 - below > tail))
         if not len(plausible):
             return 0, self.most_rows
-        # The last row of the table stands for all counts that are not below it.
+        # The last row of the table also represents all larger counts.
         last = int(plausible[-1])
         return int(plausible[0]), self.most_rows if last == self.rows else last
 

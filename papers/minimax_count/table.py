@@ -1,7 +1,7 @@
 """A table of probabilities in integers, whose privacy is proved in exact arithmetic.
 
-A solver's floats violate their constraints by 1e-9 or so, which near a probability of zero may be any
-factor.  So a table is first mixed with a little of the uniform table, which makes small probabilities
+A solver's floats violate their constraints by about 1e-9, which may be any factor of a probability near
+zero.  So a table is first mixed with a little of the uniform table, which makes small probabilities
 large enough to round; then it is rounded to whole parts of TOTAL; and then all its inequalities are
 checked in integers, against a certified lower bound of e^alpha.
 """
@@ -57,7 +57,7 @@ def minimax_table(n: int, alpha: Fraction, beta: Fraction, loss: CountLoss) -> I
     chances = np.maximum(chances, 0)
     chances = (1 - mixed) * chances / chances.sum(axis=1, keepdims=True) + mixed / (n + 1)
     table: Integers = np.floor(chances * TOTAL).astype(np.int64)
-    # The remainder of the rounding goes to the likeliest answer, where it changes least.
+    # The rounding remainder goes to the likeliest answer, where its relative change is smallest.
     table[np.arange(n + 1), table.argmax(axis=1)] += TOTAL - table.sum(axis=1)
     if not is_private(table, alpha, beta):
         raise ValueError(

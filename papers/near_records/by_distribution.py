@@ -6,14 +6,14 @@ z is drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_
 0)-DP and (2/scale)^2/8-zCDP.
 
 Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
-this mechanism; ``within`` refuses work of more than minutes.
+this mechanism; ``within`` refuses work of more than a few minutes.
 
 Proof.  Replacing a record moves F_x by at most 1/n, so n sup |F_x - F_z| and its floor by at
 most one; the exponential mechanism then costs twice this over the scale, and its concentrated price is
 that of one choice (``exponential``).
 
 Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
-number against enclosures (``sampling.paths``).
+number against enclosures (``paths``).
 
 Source.  Wasserman & Zhou 2010, section 5.
 """
@@ -52,7 +52,7 @@ PRODUCT = 1.3e-8
 
 @dataclass(frozen=True)
 class NearRecordsEvent(Event):
-    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
+    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``paths``
     defines it: the Kolmogorov-Smirnov distance in records, which changes by at most one between
     neighbours."""
 
@@ -112,7 +112,7 @@ class NearRecordsMechanism(Mechanism):
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
-        # Of a survey nothing private stays in memory: only laws of rehearsals are kept.
+        # Only laws of rehearsals are kept, so that nothing private stays in memory.
         law = _law if source.reproducible else _law.__wrapped__
         laws = [law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
         drawn = [laws[i].sequence(source) for i in which]
@@ -121,7 +121,7 @@ class NearRecordsMechanism(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """Levels beyond the reach of the noise are left out, which makes the noise look wider."""
+        """Very unlikely levels are left out, which makes the noise look wider."""
         rows, k = int(exact.sum()), self.draws
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
         if self.products(reach) > AUDITED_WORK:

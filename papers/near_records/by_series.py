@@ -16,7 +16,7 @@ moves S/n by at most D/n, and a squared distance by at most 2 D^2/n, since ||u||
 c0^2 m/n.)
 
 Ranges.  Features are below 2^17, so sums of up to 2^44 records fit; sequences are kept or dropped by
-exact arithmetic wherever floating point could be wrong (``sampling.near_means``).
+exact arithmetic wherever floating point could be wrong (``tilted``).
 
 Source.  Wasserman & Zhou 2010, section 6.
 """
@@ -45,7 +45,7 @@ BITS = 16
 
 LARGEST_CELLS = 1024
 AUDITED = 2**16
-"""An audit lists up to this many results one by one; if there are more it cannot bound the width."""
+"""An audit lists up to this many results; if there are more, it cannot bound the width."""
 
 LARGEST_WORK = 2**34
 """The most cells that are drawn for one result: minutes."""
@@ -108,8 +108,8 @@ class NearMeansMechanism(Mechanism):
         scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws
         work = math.log(draws) + terms / 2 * math.log(1 + 2 * variance)
-        # Few draws may all be far from the records.  Some mean of k features is within half a step of
-        # the cells' path over k, as cumulative counts round by half a record at most.
+        # All results of few draws may be far from the records.  Some mean of k features is within half a
+        # step of the cells' path over k, as rounding moves cumulative counts by at most half a record.
         work += (unscaled.path / (2 * draws)) ** 2 / float(scale)
         if work > math.log(LARGEST_WORK):
             raise ValueError(f"terms: too many for {rows} rows; use fewer terms or more draws")
@@ -124,7 +124,7 @@ class NearMeansMechanism(Mechanism):
 
     @cached_property
     def path(self) -> float:
-        """The length of the path from each cell's features to those of the next, in steps."""
+        """The total length of the path through the features of all cells in order, in steps."""
         return float(np.linalg.norm(np.diff(self.features, axis=0), axis=1).sum())
 
     @cached_property
@@ -158,7 +158,7 @@ class NearMeansMechanism(Mechanism):
             return None
         every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
         counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
-        ways = -gammaln(counts + 1).sum(axis=1)  # of their orders, but for a constant
+        ways = -gammaln(counts + 1).sum(axis=1)  # the number of their orders, up to a constant
         found, all_costs = (self._costs(z.astype(np.float64), exact) for z in (outputs, counts))
         sums = [logsumexp(ways - all_costs / factor) for factor in factors]
         return np.asarray(-np.outer(found, 1 / factors) - sums)

@@ -42,7 +42,7 @@ class NearSequences:
         self._numbers: dict[int, int] = {}
         self._weights: dict[int, _Weights] = {}
         self.first = bisect_left(range(self._up_to[-1] + 1), True, key=lambda t: self.number(t) > 0)
-        self._known = self.first  # so far, sequences were of levels below it
+        self._known = self.first  # sequences drawn so far have levels below this
 
     def sequence(self, source: RandomSource) -> Integers:
         """The number of times that each cell occurs in one sequence, (m,)."""
@@ -125,11 +125,11 @@ class _Weights:
         self.whole: Bounds = (0, 1)
 
     def is_tight(self, bits: int) -> bool:
-        """Whether the weight of all levels is known to ``bits`` digits."""
+        """Whether the bounds determine the weight of all levels to ``bits`` digits."""
         return (self.whole[1] - self.whole[0]) << bits <= self.whole[0]
 
     def is_exhausted(self, all_sequences: int) -> bool:
-        """Whether further levels cannot make it tighter, but only more digits."""
+        """Whether only more digits, not further levels, can make it tighter."""
         return self.next_weight[0] == 0 or self.number == all_sequences
 
 

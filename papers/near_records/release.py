@@ -89,7 +89,7 @@ class NearRecordsRelease(Samplable):
         return np.asarray(self.drawn(noisy) * (self.rows / self.draws)), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """The drawn records; if ``rows`` differs from the number of draws, in proportion to them."""
+        """The drawn records, or ``rows`` records in proportion to them."""
         cells = np.repeat(np.arange(self.domain.size), round_to_total(self.drawn(noisy), rows))
         return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
 
@@ -121,7 +121,7 @@ class NearRecords(NearRecordsRelease):
         """An upper bound on the distance at bin ends, with probability LEVEL, whatever the data.
 
         Rounding the cumulative counts gives a sequence within 1/(2 draws).  All sequences whose score is
-        larger by s together weigh at most cells^draws exp(-s/scale) times as much.
+        larger by s have a total weight of at most cells^draws exp(-s/scale) times its weight.
         """
         beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
@@ -143,7 +143,7 @@ class NearSeries(NearRecordsRelease):
 
     distance_fact = "squared_series_distance_90"
     bounded = "integrated squared distance of the series"
-    holds = "between synthetic and exact records, if no cell holds more than twice an even share"
+    holds = "between synthetic and exact records, if no cell has more than twice an even share"
 
     @cached_property
     def mechanism(self) -> NearMeansMechanism:
@@ -159,11 +159,11 @@ class NearSeries(NearRecordsRelease):
 
     @cached_property
     def distance(self) -> float:
-        """The bound on the integrated squared distance, if no cell holds more than twice its even share.
+        """The bound on the integrated squared distance, if no cell has more than twice an even share.
 
         Let z be drawn from the records themselves.  Its score E is 2 terms / draws on average, and it is
-        at most 2^draws times likelier than under even draws.  So all weights together are at least
-        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores of at least s weigh at most
+        at most 2^draws times likelier than under even draws.  So the total weight is at least (2^-draws
+        cells^draws) exp(-E/scale) on average (Jensen), and scores of at least s weigh at most
         cells^draws exp(-s/scale).
         """
         scale = float(self.mechanism.scale) / 4.0**BITS
@@ -176,7 +176,7 @@ class NearSeries(NearRecordsRelease):
         return (
             "With probability 90%, the integrated squared difference between the cosine series"
             f" ({self.terms} terms) of synthetic and of exact records is at most {self.distance:.3g}, if"
-            " no cell holds more than twice an even share of the exact records. Often it is far less."
+            " no cell has more than twice an even share of the exact records. Often it is far less."
         )
 
 
@@ -226,8 +226,9 @@ class NearMean(NearRecordsRelease):
         """An upper bound on the distance in units of the column, with probability LEVEL.
 
         The nearest cell is within half a step of the mean.  With r = exp(-n/scale), cells at least t
-        steps away weigh at most r^t on either side, and from the nearest on at least r^(1/2) on the
-        longer side, each times 1 + r + r^2 + ... of no fewer terms: a chance of at most 2 r^(t - 1/2).
+        steps away weigh at most r^t (1 + r + r^2 + ...) on either side.  All cells on the longer side
+        weigh at least r^(1/2) times a sum of no fewer of these terms.  So the chance is at most
+        2 r^(t - 1/2).
         """
         steps = float(self.mechanism.scale) / self.rows * math.log(2 / (1 - LEVEL)) + 0.5
         grid = numeric_axis(self.domain)

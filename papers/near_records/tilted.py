@@ -88,7 +88,7 @@ class NearMeans:
         words = source.words(len(tried))
         known = np.maximum(words.astype(np.float64), 0.5)
         uniforms = np.log(known) - 64 * math.log(2)
-        error += 2 / known + 1e-14  # a word and the next one, and the rounding to 53 bits
+        error += 2 / known + 1e-14  # the undrawn digits, and the rounding to 53 bits
         kept: Booleans = uniforms < logs - error
         near = np.flatnonzero(~kept & (uniforms <= logs + error))
         for i in near.tolist():
@@ -111,7 +111,7 @@ class NearMeans:
         return low * ratio.numerator // below, divide_up(high * ratio.numerator, below)
 
     def _best_tilt(self) -> Floats:
-        """l, by Newton's method on a strictly convex function; the law holds for any other l too."""
+        """l, by Newton's method on a strictly convex function; the law is exact for any l."""
         unit = max(1.0, float(np.abs(self._features).max(initial=1)))
         features, target = self._features / unit, self._target / unit
         ridge = self._draws * float(self._scale) / unit**2 / 2

@@ -1,14 +1,14 @@
 """The price of a noisy function that is answered one point at a time (Hall 2012, section 3.2.5).
 
 A released function (``releases.densities.function``) answers later questions at no further cost, but
-only as finely as its grid.  Here the answers are f_D(x) + s G(x) at any points, and each may depend on
-earlier answers.  G is one path of a Gaussian process, drawn only at the points that are asked.
+only at the resolution of its grid.  Here the answers are f_D(x) + s G(x) at any points, and each may
+depend on earlier answers.  G is one path of a Gaussian process, drawn only at the points that are asked.
 
 **Privacy.** The price is that of the whole path, and is paid once, before the first answer.  Every
 answer is one more whitened coordinate (``order``), rounded for each record to a whole number, summed
 exactly and perturbed across the privacy line by discrete Gaussian noise of one variance v.  All answers
-must be about one table: the squares below are those of one record and its replacement.  Let d_i be the
-distance of neighbours in the i-th coordinate.  For any points, chosen in any way,
+must use one table: the squares below are of one record and its replacement.  Let d_i be the distance of
+neighbours in the i-th coordinate.  For any points, chosen in any way,
 
     sum of d_i^2 <= (2^bits (distance + 2 slack))^2 = D^2,
 
@@ -25,9 +25,9 @@ variance v, by each of the two proofs that ``mechanisms.gaussian`` has for it:
                     E exp(i t d_k Z_k) = exp(-t^2 s^2 d_k^2/2), so from the last question to the first
                     E exp(i t sum d_i Z_i) = exp(-t^2 s^2 D^2/2): the loss has the normal law
                     N(D^2/(2 s^2), D^2/s^2) of one draw, and so its exact privacy profile.  Discrete
-                    noise is rounded continuous noise but for a factor in each answer in which
-                    neighbours differ (``accounting.analytic``); they differ by whole numbers, and so
-                    in at most D^2 answers
+                    noise is rounded continuous noise, up to a factor for each answer in which neighbours
+                    differ (``accounting.analytic``); they differ by whole numbers, and so in at most D^2
+                    answers
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Questions:
 
     @staticmethod
     def place(point: tuple[float, ...]) -> Place:
-        """The place of a scaled point, in whole multiples of 1/PLACES."""
+        """The position of a scaled point, in whole multiples of 1/PLACES."""
         return tuple(round(x * PLACES) for x in point)
 
     @property

@@ -14,7 +14,7 @@ For u = (x - a)/h and v = (b - x)/h the prediction between neighbours a < x < b 
 
     [sinh(v) value(a) + sinh(u) value(b)] / sinh(u + v),   scale^2 = 2 sinh(u) sinh(v) / sinh(u + v)
 
-It is written with expm1 so that neither near nor far neighbours lose digits.
+The code uses expm1 so that neither near nor far neighbours lose digits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PLACES = 2**30
 
 
 class AskedPoints(Protocol):
-    """The points asked so far, and the values there."""
+    """The points asked so far, and the values at them."""
 
     def residual(self, place: Place) -> Floats:
         """The new whitened coordinate of a record at each public position, (positions,)."""
@@ -144,7 +144,7 @@ class Markov:
         return LineNeighbours(known, weights, math.sqrt(gone[0] * gone[1] / both))
 
     def slack(self, answers: int) -> float:
-        """The bound: neighbours are at least one place apart, so no scale is below 2^-16."""
+        """The bound: neighbours differ by at least 1/PLACES, so no scale is below 2^-16."""
         return math.ldexp(math.sqrt(answers), -33)
 
     def _bumps(self, key: int) -> Floats:

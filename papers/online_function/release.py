@@ -1,8 +1,8 @@
 """A noisy density at points that a plan lists, asked one after the other (``online``).
 
-All answers are one draw with one price, that of the whole function.  A point that is listed twice, or
-rounds to the same place, has the same answer.  The draw is the vector of whitened coordinates; each is
-rounded for each record, so the statistic is a sum of whole numbers.
+All answers are one draw with one price, that of the whole function.  Points that round to the same
+position have the same answer.  The draw is the vector of whitened coordinates; each is rounded for each
+record, so the statistic is a sum of whole numbers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AskedFunction(Release):
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """The place of each point."""
+        """The position of each point."""
         columns = np.array(self.points, dtype=np.float64).T
         given: Mapping[str, NDArray[Any]] = dict(zip(self.domain.names, columns, strict=True))
         scaled = unit_points(given, self.grids)
@@ -73,7 +73,7 @@ class AskedFunction(Release):
 
     @cached_property
     def questions(self) -> Questions:
-        """The function, and how many answers are paid for."""
+        """The function, and the number of answers that the price covers."""
         facts = self.domain, self.rows, self.share, self.kernel, self.bandwidths
         return Questions(*facts, len(set(self.places)))
 
@@ -83,7 +83,7 @@ class AskedFunction(Release):
 
     @property
     def largest_statistic(self) -> int:
-        # A bump has length 1, so no whitened coordinate is larger; half of it is more than rounding.
+        # A bump has length 1, so no whitened coordinate is larger; rounding adds less than another half.
         return self.most_rows * 3 << (BITS - 1)
 
     def statistic(self, tally: Tally) -> Exact:

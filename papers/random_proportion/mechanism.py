@@ -7,7 +7,7 @@ C > n - u, for the public number u = ``exact_below``; otherwise C with discrete 
 
     gamma = 2 u (n + 1 - u) / (n (n + 1)),    u <= (n + 1)/2.
 
-Preconditions.  Noise as for discrete Laplace noise; 0 < gamma <= the share's < 1 (the privacy line
+Preconditions.  Those of discrete Laplace noise; 0 < gamma <= the share's gamma < 1 (the privacy line
 checks them); only releases of one record per person, n being public, make this mechanism.
 
 Proof.  Let s of the n + 1 draws satisfy the condition.  If the last two draws agree, both tables have

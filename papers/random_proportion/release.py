@@ -18,8 +18,8 @@ from papers.random_proportion.mechanism import RandomProportion
 
 @dataclass(frozen=True)
 class RandomCount(Count):
-    """A count that is exact near both ends; no prior is used, as it would correct low counts, which are
-    exact."""
+    """A count that is exact near both ends; no prior is used, because it would change low counts, which
+    are exact."""
 
     def __post_init__(self) -> None:
         self.adjacency.require_public_rows("random differential privacy")
@@ -57,7 +57,7 @@ class RandomCount(Count):
             "exact_below": below,
             "exact_above": self.rows - below,
             "exact_count": "A count below exact_below or above exact_above was published without"
-            " noise, and is more accurate than stated; no column marks such counts.",
+            " noise, and is more accurate than stated; no column marks these counts.",
         }
         return replace(published, facts=facts)
 

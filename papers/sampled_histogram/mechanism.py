@@ -1,9 +1,9 @@
 """Synthetic records drawn from the private histogram itself, protected by public balls in the urn.
 
 Claim.  Input: the counts of n records over ``cells`` public cells.  Neighbours: one record is replaced,
-n being public.  Output: how often each cell is drawn in ``draws`` = k draws from an urn of the
-records and a = ``prior`` public balls for each cell, in units of a record.  It is (alpha, 0, 0)-DP,
-and alpha^2/2-zCDP, with
+n being public.  Output: how often each cell is drawn in ``draws`` = k draws from an urn of the records
+and, for each cell, public balls that count as a = ``prior`` records.  It is (alpha, 0, 0)-DP, and
+alpha^2/2-zCDP, with
 
     alpha = k ln((1 + a)/a)    smoothed-histogram: independent draws
     alpha = ln((k + a)/a)      dirichlet-multinomial: draws of a Polya urn
@@ -15,8 +15,8 @@ Proof.  With replacement a draw falls in a cell of c records with chance (c + a)
 replacement changes c by at most one and keeps the size of the urn, so the probability of one draw
 changes by a factor of at most (1 + a)/a and k draws by its k-th power.  In a Polya urn the chance of
 counts z is a product of rising factorials of c + a; the ratio for c + 1 against c is (c + a + z)/(c + a)
-<= (k + a)/a, and the cell that the record left only lowers it.  Both bounds are attained if all draws
-fall in a cell that the record alone occupied.
+<= (k + a)/a, and the factor of the cell that the record left is at most 1.  Both bounds are attained if
+all draws fall in a cell that the record alone occupied.
 
 Ranges.  (n + k) weight + cells prior < 2^62 (``within`` checks it), so every ball has a 64-bit number;
 draws are uniform whole numbers.
@@ -128,7 +128,7 @@ class Sampled(Mechanism):
         return self.rows + self.cells * float(self.concentration)
 
     def deviation(self, share: Floats | float) -> Floats:
-        """The standard deviation of the draws of a cell with this share of the urn."""
+        """The standard deviation of the number of draws of a cell with this share of the urn."""
         chance = np.asarray(share, dtype=float)
         variance = self.draws * chance * (1 - chance)
         if self.urn == "dirichlet-multinomial":
@@ -149,7 +149,7 @@ class Sampled(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """Log probabilities with a prior that is factor times as large, as the prior replaces noise."""
+        """Log probabilities with a prior factor times as large, because the prior acts as the noise."""
         drawn, found = outputs.astype(np.float64), []
         for factor in factors:
             urn = exact + float(self.concentration) * factor

@@ -66,7 +66,7 @@ class SampledHistogram(Samplable):
 
     def publish(self, noisy: Noisy) -> Published:
         unit, prior = self.mechanism.unit, float(self.mechanism.concentration)
-        # Agresti and Coull: the interval is drawn around a share that is never 0 or 1.
+        # Agresti and Coull: the interval is centred at a share that is never 0 or 1.
         middle = (noisy.values + TWO_SIDED**2 / 2) * self.draws / (self.draws + TWO_SIDED**2)
         deviation = self.mechanism.deviation(middle / self.draws)
         lower = np.maximum(middle - TWO_SIDED * deviation, 0) * unit - prior
@@ -90,7 +90,7 @@ class SampledHistogram(Samplable):
             "standard_error",
             ENDS,
             "normal",
-            "The error is estimated from the draw; the interval is that of Agresti and Coull (1998)"
+            "The error is estimated from the draw; the interval is by Agresti and Coull (1998)"
             " for a sampled share.",
         )
         table = Table("tables", self.name, [*describe_cells(self.domain), *numbers], (uncertainty,))
@@ -124,7 +124,7 @@ class SampledHistogram(Samplable):
         return counts.sum(axis=gone).ravel(), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
+        """The drawn records, or ``rows`` records in proportion to them."""
         multiples = round_to_total(noisy.values, rows)
         cells = np.repeat(np.arange(self.domain.size), multiples)
         return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))

@@ -24,7 +24,7 @@ def largest(kernel: KernelName, codes: int) -> int:
 
 
 def of_each(kernel: KernelName, counts: Integers, codes: Integers) -> Integers:
-    """For each code (k,), the kernel of a record there and each record, summed; private.
+    """For each code (k,), the sum of the kernel between a record there and all records; private.
 
     The sums stay below 2^63 if 2 B (see ``largest``) times the number of records does.
     """

@@ -3,9 +3,10 @@
 Claim.  Input: the counts of n = ``rows`` records over codes 0, ..., K - 1, and a symmetric kernel g of
 two codes, 0 <= g <= B (``kernels``).  Neighbours: n + 1 independent draws of one population, the last of
 which replaces the last but one.  Output: the sum T of g over all pairs of records with discrete Laplace
-noise of scale 2 S_L/alpha, and the level L with such noise too.  It is (alpha + level_alpha, beta,
-gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being ``trimmed``, and the beta of ``SmoothLaplace``.
-With V_i the sum of g over the pairs of record i, and v_(j) the ordered V_i (0 below, (n - 1) B above),
+noise of scale 2 S_L/alpha, and the level L with such noise too.  It is (alpha + level_alpha,
+beta, gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being ``trimmed``, and the beta of
+``SmoothLaplace``.  With V_i the sum of g over the pairs of record i, and v_(j) the ordered V_i (0 below,
+(n - 1) B above),
 
     U_k = v_(n - a + k) - v_(a + 1 - k) + (2 k + 1) B,  at most (n - 1) B        k = 0, 1, ...
     L   = max_k (level(U_k) - k)                        level(U): the first j with S_j >= U
@@ -16,14 +17,14 @@ Preconditions.  n^2 B < 2^61 (the release checks it: ``largest_statistic``); the
 ``SmoothLaplace``.
 
 Proof.  Replacing a record moves all other V_i by at most B and its own by anything, so every v_(j) moves
-by at most one place and B: U_k(X) <= U_(k+1)(X'), and L moves by at most one.  Let w_i be the sum of g
-over the pairs of record i in all n + 1 draws.  The pairs of the other n - 1 records are common to both
+by at most one position and B: U_k(X) <= U_(k+1)(X'), and L moves by at most one.  Let w_i be the sum of
+g over the pairs of record i in all n + 1 draws.  The pairs of the other n - 1 records are common to both
 tables, and the pair of the record with its replacement is in neither, so T moves by |w_n - w_(n+1)|
 exactly.  The w_i are exchangeable, so except with probability 4 (a + 1)/(n + 1) neither of the two is
 among the a + 1 smallest or the a + 1 largest of them.  Then a + 1 others are at most as large as both,
 and a + 1 others at least as large.  These are in both tables, where V_i is w_i less one value of g.  So
-both w lie between v_(a+1) and v_(n-a) + B of either table, and T moves by at most U_0 <= S_L.  That T
-never moves by more than (n - 1) B bounds U_k.  The rest is the proof of ``SmoothLaplace``.
+both w lie between v_(a+1) and v_(n-a) + B of either table, and T moves by at most U_0 <= S_L.  U_k may
+be capped at (n - 1) B because T never moves by more.  The rest is the proof of ``SmoothLaplace``.
 
 Ranges.  As for ``SmoothLaplace``.  For k beyond a + 1, U_k is (n - 1) B and adds nothing to L.
 

@@ -74,7 +74,7 @@ class UStatistic(SumOverRecords):
 
     @property
     def _unit(self) -> float:
-        """The change of the mean over pairs when the sum changes by one."""
+        """The change of the mean over pairs per unit of the sum."""
         step = self._step**2 / 2 if self.kernel == "variance" else self._step
         return 2 * step / (self.rows * (self.rows - 1))
 

@@ -33,10 +33,10 @@ from dpcore.post.tables.margins import Margin
 
 SWEEPS, CONVERGED = 30, 1e-3
 MOST = 100.0
-"""A record is taken at most about this many times, so that the result does not rest on few records."""
+"""A record is taken at most about this many times, so that the result does not depend on few records."""
 
 DOUBT = 4.0
-"""How much larger the log likelihood of a table than of the records' own must be to move records."""
+"""Records move only if the log likelihood of a table exceeds that of their own table by this."""
 
 
 class FollowedMargin(NamedTuple):
@@ -67,8 +67,8 @@ def target(
     """The target of records with these codes (rows, columns) over ``ours``, in cells that both releases
     share.
 
-    ``theirs``: axes of the same columns in the other release; ``margin``: its table of some of them, by
-    their positions.  None if two axes have no cells in common.
+    ``theirs``: axes of the same columns in the other release; ``margin``: its table over some of these
+    axes, given by position.  None if two axes have no cells in common.
     """
     pairs = [common_cells(one, other) for one, other in zip(theirs, ours, strict=True)]
     groups = [pair for pair in pairs if pair is not None]
@@ -93,7 +93,7 @@ def target(
 
 
 def common_cells(theirs: Axis, ours: Axis) -> tuple[Integers, Integers] | None:
-    """For each cell of two axes of one column, the cell between edges of both that it lies in.
+    """For two axes of one column: the cell between common edges that contains each of their cells.
 
     >>> from dpcore.domain.axes import Bins
     >>> common_cells(Bins("x", (0.0, 1.0, 5.0, 9.0)), Bins("x", (0.0, 2.0, 5.0, 7.0, 9.0)))
@@ -132,7 +132,7 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
         weights = np.minimum(weights * (rows / max(weights.sum(), 1e-9)), MOST)
         if np.abs(weights - before).max() < CONVERGED:
             break
-    # Noisy tables of a few records may contradict each other, and then leave none of them.
+    # Noisy tables of a few records may contradict each other and leave no record.
     weights = weights if weights.any() else np.ones(rows)
     # Sorted by cell, systematic sampling takes nearly the expected number from each.
     order = np.lexsort(cells)
@@ -144,8 +144,8 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
 def _wanted(rows: int, target: Target) -> Floats:
     """Non-negative counts (size,) between the counts of the records and the noisy counts.
 
-    They are computed from the one-way margins up to the whole table: records may fit the margins well
-    and only the whole table badly, and the noise of all its cells would spoil the margins.
+    They are computed from the one-way margins up to the whole table: if records fit the margins well and
+    only the whole table badly, the noise of all its cells would spoil the margins.
     """
     shape = target.margins[-1].table.shape
     own = np.bincount(
@@ -165,7 +165,7 @@ def _wanted(rows: int, target: Target) -> Floats:
 
 def _shrunken(own: Floats, table: Floats, variance: Floats) -> Floats:
     """Noisy counts, shrunken towards the records' own as far as noise explains the difference."""
-    # Where the records have none, the table may have some.
+    # The table may have counts in cells without records.
     model = np.maximum(own, 0.5)
     evidence = log_likelihoods(model, table, variance)
     evidence[:, 1:] -= DOUBT

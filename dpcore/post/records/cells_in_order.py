@@ -1,4 +1,4 @@
-"""Give records cells that obey the order rules, if their groups of cells do already.
+"""Give records cells that obey the order rules, if the groups of their cells do.
 
 Two groups of cells are in order if some of their cells are.  The cells that a record gets inside its
 groups may still break the order.  So they are drawn again, column by column, among those that leave

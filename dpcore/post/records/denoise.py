@@ -37,7 +37,7 @@ def denoise(
     sums: Mapping[Attributes, Summed] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Margin]:
-    """The margins with less noise and some bias; their stated variance is still that of the noise.
+    """The margins with less noise and some bias; their stated variance remains the noise variance.
 
     ``margins``: noisy tables; ``measured``: the tables from which they were computed, by default the
     margins themselves, to which the model is fitted; ``total``, ``ordered``, ``linked``, ``forms``,

@@ -1,23 +1,23 @@
 """Inequalities between numbers of a record: end >= start + 5, weight < 30, months >= 12 * age.
 
-A difference states how far a multiple of one number must at least lie above a multiple of another
-number, or above zero; it does not apply if a number is null.  It is exact for cells: two cells may
-occur together if and only if some numbers in them may.
+A difference states by how much at least a multiple of one number must exceed a multiple of another
+number, or zero; it does not apply if a number is null.  It is exact for cells: two cells may occur
+together if and only if some numbers in them may.
 
     start in [0, 10)    end in [0, 10)      end >= start       may: 3 and 7
     start in [10, 20)   end in [0, 10)      end >= start       may not
     start in {9}        end in [0, 10)      end > start, whole numbers    may not
     age in {3, 4}       months in [24, 36)  months >= 12 * age            may not
 
-Along a chain of inequalities the numbers between take room too (a < b < c, whole numbers, is
+In a chain of inequalities the numbers between need room too (a < b < c, whole numbers, is
 a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities
 may close a circle that leaves room and leads back to the same multiple (start <= end <= start + 10,
 12 * age <= months <= 12 * age + 11).  From any first number that leaves room, the next ones can be
 chosen in turn, and drawing always ends.
 
 Source: R. Dechter, I. Meiri and J. Pearl, Artificial Intelligence 49 (1991), 61-95, on systems of
-differences: section 3 for circles and for numbers that are chosen in turn.  Multiples are positive, so
-a larger number still asks for a larger one, which is all that the argument uses.
+differences: section 3 for circles and for numbers that are chosen in turn.  The argument only needs that
+a larger number requires a larger one, which is true because multiples are positive.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Difference(NamedTuple):
     def below(self, high: Floats) -> Floats:
         """The largest value that ``low`` may have, given numbers (k,) of ``high``."""
         bound = (self.of_high * high - self.least) / self.of_low
-        for _ in range(2):  # the difference was rounded
+        for _ in range(2):  # because the difference was rounded
             beyond = self.above(bound) > high
             bound = np.where(beyond, np.nextafter(bound, -np.inf), bound)
         return np.asarray(bound)
@@ -207,7 +207,7 @@ def _numbers(axis: Axis) -> CellNumbers:
 
 
 def _next(inside: CellNumbers, values: Floats) -> Floats:
-    """The smallest number of a column that is at least each value (k,); infinite without any."""
+    """The smallest number of a column that is at least each value (k,); infinite if none is."""
     cells = np.searchsorted(inside.last, values, side="left")
     some = cells < len(inside.last)
     found = (

@@ -55,7 +55,7 @@ from dpcore.post.tables.margins import (
 WINDOW = 8  # sweeps between two checks of the improvement
 SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps
 BLOCK_WORK = 2**16  # numbers that one step looks up, unless the smallest block needs more
-CLOSE = 1 / 2000  # misfit, as a share of that of noise alone, that nobody would notice
+CLOSE = 1 / 2000  # a negligible misfit, as a share of the misfit of noise alone
 
 
 def fit_records(
@@ -90,7 +90,7 @@ def fit_records(
             with 0, only when no record moves.
         start: (rows, k) codes from which to start, by default ``initial_records``.
         rules: Rules that all records obey; records of the start that break one are repaired.
-        nested: Attributes that follow from others in all records; no margin holds both.
+        nested: Attributes that are functions of others in all records; no margin contains both.
         progress: Called as ``progress(done, sweeps)`` after every sweep.
 
     Returns:
@@ -253,8 +253,8 @@ class _Search:
     def _step(self, attribute: int, generator: np.random.Generator) -> int:
         """Move some records to better values of one attribute; returns how many."""
         rows = len(self.codes)
-        # With more records to choose from, a step changes each kind of record less; with some part
-        # of them, the sweeps reach every record of a large table.
+        # A step among more records changes each kind of record less; a step among a part of them lets
+        # the sweeps reach every record of a large table.
         lookups = self.sizes[attribute] * sum(m.around.margins for m in self.moved[attribute])
         size = max(SMALLEST_BLOCK, rows // 64, BLOCK_WORK // lookups)
         if rows > size:
@@ -270,7 +270,7 @@ class _Search:
             if step.improvement(changes) > step.smallest:
                 step.apply(chosen, changes)
                 break
-            # Half as many moves; in the end only the single best move, which always helps.
+            # Half as many moves; in the end only the best move, which always lowers the misfit.
             best = step.gains.argmax()
             last = len(chosen) == 1 and chosen[0] == best
             chosen = chosen[:0] if last else chosen[::2] if len(chosen) > 1 else np.array([best])
@@ -278,7 +278,7 @@ class _Search:
 
 
 class _Step:
-    """The moves that a block of records could make in one attribute, and its groups along with it.
+    """The moves that a block of records could make in one attribute and its groups.
 
     ``movers``: (m,) rows whose best other value lowers the misfit; ``old``, ``new``: (m,) values;
     ``gains``: (m,) the decrease of the misfit by each move alone, positive.
@@ -291,7 +291,7 @@ class _Step:
         rows = [each.around.rows(codes) for each in self.moved]
         current, size = codes[:, attribute], search.sizes[attribute]
         everyone = np.arange(len(block))
-        # Half of what a move to each value adds to the misfit, up to a constant of the record.
+        # Half the change of the misfit by a move to each value, up to a constant for each record.
         costs, weight = np.zeros((len(block), size)), 0.0
         for each, residuals, within in zip(self.moved, self.residuals, rows, strict=True):
             slopes = _sums(within, each.around.weights * residuals)
@@ -316,8 +316,8 @@ class _Step:
 
         Each move is taken with probability proportional to its squared gain (and at most 1), by
         systematic sampling in random order.  (Proportional to the gain takes more sweeps; higher powers
-        change few kinds of records by much.)  If a share s of the weights is taken, the misfit changes
-        by about s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
+        move many records of few kinds.) If a share s of the weights is taken, the misfit changes by
+        about s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
         """
         weights = (self.gains / self.gains.max()) ** 2
         expected = self.changes(np.arange(len(self.movers)), weights)

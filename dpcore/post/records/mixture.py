@@ -16,9 +16,9 @@ Its weights and distributions minimise
 where q_a is the noisy one-way margin of a, restricted to the cells that the component may have: rules
 can give a component one form (``rules.forms_of``), such as households of three.  A residual contains no
 information about the tables inside it, so n share is centred before it is compared.  The first penalty
-shrinks every component towards independence, more strongly where there are many cells to fit.  If
-groups follow from a detail (``nested``), it shrinks the groups, and the detail given its group:
-sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty makes
+shrinks every component towards independence, more strongly where there are many cells to fit.  If groups
+are functions of a detail (``nested``), it shrinks the groups, and the detail given its group: sqrt(size
+of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty makes
 neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly the same way.
 Both are in units of log likelihood, so the same constants serve for all budgets.  They were chosen on
 the public tables of ``benchmarks/synthesis``, where results change little between half and three times
@@ -61,10 +61,10 @@ Singles = NDArray[np.float32]
 
 DIVERGENCE = 40.0
 ROUGHNESS = 2.5
-STEP = 0.1  # of Adam, on logarithms of probabilities
-NEVER = 1e-30  # the share of a cell that a component's form excludes, where a logarithm is needed
-MOST_PRECISE = 1e14  # of shares, in single precision: squares of gradients must fit
-MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gradient
+STEP = 0.1  # the step length of Adam on log probabilities
+NEVER = 1e-30  # replaces zero in logarithms, for cells that a component's form excludes
+MOST_PRECISE = 1e14  # the largest precision of a share: squared gradients must fit single precision
+MEMORY = (0.9, 0.99)  # Adam's decay rates of the mean gradient and the mean squared gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def fit_mixture(
     cells, from the first, are in order (by default all; a null cell at the end is not).
     ``forms``: (forms, sum of sizes), for each form which cells of the concatenated attributes are
     allowed; components are divided equally among the forms and have probability 0 in other cells.
-    ``nested``: attributes that follow from others.
+    ``nested``: attributes that are functions of others.
     ``progress(done, steps)`` is called after every step.
 
     Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
@@ -292,7 +292,7 @@ class _Descent:
         penalty = self.divergence * ratio
         steps = np.diff(ratio, axis=1)
         rises = self.links * steps
-        slope = parts @ residual  # of the misfit by w_c p_ca(i)
+        slope = parts @ residual  # derivatives of the misfit by w_c p_ca(i)
         # Each pair occurs in the matrix twice, hence the half.
         by_weight = (parts * (slope / 2 + penalty)).sum(axis=1) + (rises * steps).sum(axis=1) / 2
         for tables in self.several:
@@ -330,7 +330,7 @@ class _Descent:
     def _add_slopes(
         self, tables: _Several, weights: Singles, parts: Singles, slope: Singles
     ) -> Singles:
-        """Add the gradients of some tables' misfit to ``slope``; return those by the weights (K,)."""
+        """Add the gradients of some tables' misfit to ``slope``; return the gradient in the weights."""
         others = [parts[:, self.starts[a] : self.ends[a]] for a in tables.others]
         left, right = _products(others, len(parts)), parts[:, tables.columns]
         residual = (weights[:, None] * left).T @ right
@@ -344,7 +344,7 @@ class _Descent:
         back = back.reshape(len(parts), *(part.shape[1] for part in others))
         for i, a in enumerate(tables.others):
             own = back
-            # From the last axis on, so that those before keep their places.
+            # From the last axis on, so that axes before it keep their positions.
             for j in reversed(range(len(others))):
                 if j != i:
                     shape = [-1, *(n if k == j else 1 for k, n in enumerate(own.shape[1:]))]

@@ -1,7 +1,7 @@
-"""Attributes of groups, which follow from a detailed attribute: a person's trade determines the sector.
+"""Attributes of groups, determined by a detailed attribute: a person's trade determines the sector.
 
 A table of 200 trades by income may be mostly noise when a table of 8 sectors by income is not, so the
-groups are measured as well.  In records they are not free: if the detail changes, so does its group.
+groups are measured as well.  In records, if the detail changes, so does its group.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def groups_followed(codes: Integers, nested: Iterable[Nested]) -> Integers:
 
 
 def tied(attributes: Iterable[int], nested: Iterable[Nested]) -> bool:
-    """Whether some of these attributes follow from others, or are groups of the same detail."""
+    """Whether some of these attributes are groups of another one, or of the same detail."""
     details = {each.group: each.detail for each in nested}
     roots = [details.get(attribute, attribute) for attribute in attributes]
     return len(set(roots)) < len(roots)
@@ -43,7 +43,7 @@ def tied(attributes: Iterable[int], nested: Iterable[Nested]) -> bool:
 def untied(roots: Iterable[Hashable], ways: int) -> int:
     """The number of sets of ``ways`` attributes in which none follows from another.
 
-    ``roots``: for each attribute, the detail from which it follows, or itself.
+    ``roots``: for each attribute, the detail that determines it, or itself.
 
     >>> untied(["age", "trade", "trade", "sex"], 2)
     5
@@ -75,7 +75,7 @@ def with_groups(
 def beside_groups(
     margin: Margin, drawn: set[int], nested: Iterable[Nested], sizes: Sequence[int]
 ) -> Margin:
-    """The table of a detail and those of its groups that are in ``drawn`` already.
+    """The table of a detail and those of its groups that are in ``drawn``.
 
     The detail can then be drawn given these groups.  In a group without counts all values are equally
     likely.

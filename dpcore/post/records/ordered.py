@@ -43,7 +43,7 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 PARTS = 32
-"""The number of parts of a bin, of equal probability."""
+"""The number of equally probable parts of a bin."""
 
 POINTS = 4
 """The number of points in each part at which numbers are compared."""
@@ -58,7 +58,7 @@ TRIES = 8
 """How often numbers are drawn again from parts in which some are out of order."""
 
 MOST_PAIRS = 2_000
-"""The most pairs of bins with numbers out of order; beyond, bins are narrow and it hardly matters."""
+"""The most pairs of bins with numbers out of order; with more pairs, bins are too narrow to matter."""
 
 Number = Callable[[int, Integers, Floats], Floats]
 """The numbers of a column, 0 or 1, in cells (k,) at positions (k,) from 0 to below 1."""
@@ -146,7 +146,7 @@ def _pairs(
         ]
         for side in (0, 1)
     ]
-    # All numbers between are in order where these are.
+    # If these numbers are in order, so are all numbers between them.
     fine = np.all([in_order(low, high) for low in ends[0] for high in ends[1]], axis=0)
     if (~fine).sum() > MOST_PAIRS:
         return []

@@ -8,9 +8,9 @@ columns together are a normal distribution: a Gaussian copula, of which the code
     codes --EM--> correlations of scores --Gibbs--> scores within the bounds of their codes
           --ranks in each bin--> positions
 
-Only the codes are used, so nothing is added to what the noisy tables say, and no code changes.  In each
-bin the positions of all records are evenly spread, so a column keeps its distribution inside its bins.
-Ranks inside bins are assumed to be related in the same way as between bins.
+Only the codes are used, so the records contain no more than the noisy tables, and no code changes.  In
+each bin the positions of all records are evenly spread, so a column keeps its distribution inside its
+bins.  Ranks inside bins are assumed to be related in the same way as between bins.
 
 Cells of a single number (point masses) and null put no bounds on scores if other cells of the column
 are wider: people who earn nothing do not affect the correlations of the others' earnings.
@@ -100,7 +100,7 @@ def _fitted(lower: Floats, upper: Floats, generator: np.random.Generator) -> Flo
     correlations, found = np.eye(columns), np.zeros((columns, columns))
     for done in range(ROUNDS):
         _sweep(scores, lower, upper, correlations, generator)
-        # First over records that bound both columns, which is quick; then the EM itself, over all.
+        # A quick start from records that bound both columns; then EM over all records.
         correlations = _correlations(scores, bounded if done < QUICK else np.ones_like(bounded))
         if done >= ROUNDS // 2:
             found += correlations / (ROUNDS - ROUNDS // 2)
@@ -141,7 +141,7 @@ def _sweep(
 
 def _truncated(lower: Floats, upper: Floats, generator: np.random.Generator) -> Floats:
     """Standard normal numbers between bounds, finite also where both lie far in a tail."""
-    right = lower > 0  # the distribution function has more digits in its lower tail
+    right = lower > 0  # the distribution function is more precise in its lower tail
     low, high = ndtr(np.where(right, -upper, lower)), ndtr(np.where(right, -lower, upper))
     found = ndtri(low + generator.random(lower.shape) * (high - low))
     found = np.where(right, -found, found)

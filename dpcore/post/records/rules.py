@@ -74,7 +74,7 @@ class Rule(NamedTuple):
         return _all(columns, self.when)
 
     def kept(self, columns: Integers) -> Booleans:
-        """Whether (rows,) the consequence holds, no matter whether the rule applies."""
+        """Whether (rows,) the consequence holds, whether or not the rule applies."""
         result = _all(columns, self.then)
         for order in self.orders:
             result &= order.kept(columns[order.low], columns[order.high])
@@ -166,7 +166,7 @@ def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
 
 
 def forms_of(sizes: Sequence[int], rules: Iterable[Rule]) -> Booleans | None:
-    """The cells that each value of one attribute allows: a unit's size determines which members exist.
+    """The cells allowed by each value of one attribute, such as a unit's size, which limits its members.
 
     The result is (values, D), over the concatenated cells of all attributes, by the rules about that
     attribute only.  The attribute is the one that leaves a single cell to most other attributes.  None
@@ -241,7 +241,7 @@ def _put_in_order(
     kept = order.kept(columns[order.low][:, None], np.arange(size))
     allowed = kept & ~forbidden_values(columns, high, size, rules)
     allowed = np.where(allowed.any(axis=1, keepdims=True), allowed, kept)
-    # Values that no record has may be the only ones allowed.
+    # The allowed values may occur in no record.
     weights = allowed * (np.bincount(codes[:, high], minlength=size) + 1e-9)
     ends = np.cumsum(weights, axis=1)
     found = (ends <= generator.random((len(rows), 1)) * ends[:, -1:]).sum(axis=1)
@@ -253,7 +253,7 @@ def _valid_records(
     sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:
     """At least one random record that obeys the rules."""
-    # The second source is that of ``require_satisfiable``, which found a record when the plan was read.
+    # The second generator is the one with which ``require_satisfiable`` found a record.
     for source in (generator, np.random.default_rng(0)):
         tried = source.integers(0, sizes, (TRIED, len(sizes)))
         tried = _repaired(tried, sizes, rules, source)

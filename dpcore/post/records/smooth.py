@@ -1,4 +1,4 @@
-"""How numbers are spread inside wide bins: a smooth density whose bins have the records' counts.
+"""A smooth density of numbers inside wide bins, which has the records' counts in the bins.
 
 Three in a hundred people are taller than 185, in a bin that ends at 210.  If they were spread evenly
 over it, as many people would be 205 as 186; the neighbouring bins show that the density falls.  Here
@@ -92,7 +92,7 @@ def _cut(lower: Floats, upper: Floats) -> list[Floats]:
 
 def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Integers) -> Floats:
     """The log density (k,) in small cells, fitted by Fisher scoring."""
-    # The logarithm of an empty bin would have no end.
+    # The logarithm of an empty bin would be minus infinity.
     observed = np.asarray(counts, dtype=np.float64) + 0.5
     shared = np.bincount(bins, size)
     even: Floats = np.log(observed / shared)[bins]

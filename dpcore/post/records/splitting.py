@@ -8,9 +8,9 @@
 If the noisy counts contain little information, the cells of a group are assumed equal.  The ends of an
 ordered column are different, because one group holds all rare values: with equally many records at
 5,000 and at 90,000 dollars the mean would be far too large.  There counts decline cell by cell from the
-neighbouring groups, at least as fast as these do, so that each of the ``tails`` has its own total.  A
-tail joins groups until their total is significant: with a standard error of 20, the last groups of 0,
-10, 40 and 120 records form one tail.
+neighbouring groups, at least as fast as in these, and each of the ``tails`` has its own total.  A tail
+joins groups until their total is significant: with a standard error of 20, the last groups of 0, 10, 40
+and 120 records form one tail.
 
 >>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
 >>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
@@ -35,26 +35,26 @@ BULK = 1 / 4
 """A tail with more than this share of a column's records must be confirmed by counts of cells."""
 
 SEEN = 4.0
-"""A total of groups is significant if it is this many standard errors: if it were
-three, one column in sixty would have an empty group, of a dozen, with a tail far from all records."""
+"""A total of groups is significant if it is this many standard errors.  With three, noise would put a
+tail into an empty group, far from all records, in one of sixty columns with a dozen empty groups."""
 
 LEAST_START = 0.4
 """A tail starts with at least this fraction of the mean of the adjacent groups: noise may exaggerate
 how fast they decline."""
 
 EXPONENTIAL, POWER_LAW = 0.5, 0.1
-"""The weights of two declines beside log-normal ones of any spread: noise can make a power law very
-long."""
+"""The weights of two declines relative to log-normal ones; a power law gets little, because noise can
+make it very long."""
 
 THINNING = 4.0
-"""If noise hides the amounts of a few, their first cell has this many times the mean of all cells."""
+"""If noise hides the distribution of rare amounts, the first cell has this many times the mean count."""
 
 CURVATURES = 0.1, 0.2, 0.4
 """Half the inverse variances of logarithms of amounts, if these are log-normal."""
 
 DENSER = 1.0, 2.0, 4.0
-"""How many times denser a tail may start than its neighbours: their noise may have made them too few,
-and then a tail of this total would decline too slowly, far beyond all records."""
+"""A tail may start this many times denser than its neighbours, because noise may have made their counts
+too small, so that the tail would decline too slowly, far beyond all records."""
 
 LEAST_WIDTH = 1e-9
 """The width of a cell that contains a single real number."""
@@ -63,10 +63,9 @@ LEAST_WIDTH = 1e-9
 class Tail(NamedTuple):
     """A tail of a column: its cells (k,) from the inside to the end.
 
-    ``widths`` (k,): of the cells; ``steps``, ``along`` (k,): how far each lies from the start, in
-    numbers and on the scale on which counts thin out; ``density``: records per width at the start;
-    ``slope``: how much their logarithm falls there per unit of ``along``; ``bulk``: whether it may be
-    no tail.
+    ``widths`` (k,): of the cells; ``steps``, ``along`` (k,): their distances from the start, in numbers
+    and on the scale on which counts decline; ``density``: records per width at the start; ``slope``: the
+    decline of the log density there per unit of ``along``; ``bulk``: it may not be a tail.
     """
 
     cells: Integers
@@ -94,14 +93,14 @@ def split_groups(
     that many rows, with noise of the given ``variance``; ``ends``: tails, each made of whole groups;
     ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``widths``
     (values,): for each of the first cells, how many numbers it contains, or its width.  Within a group
-    the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density
-    if that is closer, with the sums of neighbouring cells of numbers; in a tail, towards declining
-    counts.  Without ranks the records of a group get its cells at random, so that within a group the
-    cells are independent of all other columns.
+    the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density if
+    that is closer; in a tail, towards declining counts.  For numbers, sums of neighbouring cells are
+    used too.  Without ranks the records of a group get its cells at random, independently of all other
+    columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
-    for tail in ends:  # only the total of its groups is significant, so they are divided as one
+    for tail in ends:  # only the total of its groups is significant, so they are one group
         joined[groups[tail.cells]] = groups[tail.cells[0]]
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=len(joined))
@@ -120,7 +119,7 @@ def split_groups(
         elif widths is not None and cells[-1] < len(widths) and widths[cells].any():
             others += [near.sum() * n / n.sum() for n in (widths[cells] ** 0.5, widths[cells])]
         near = _nearest(near, others, noisy[cells], variance)
-        if widths is not None and (not end or end.bulk):  # neighbouring cells are alike
+        if widths is not None and (not end or end.bulk):  # neighbours are similar
             near = _from_halves(near, noisy[cells], len(rows), variance)
         shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
@@ -141,14 +140,13 @@ def tails(
     ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind;
     ``middles``, ``widths`` (values,): of these cells, if they contain numbers.
 
-    A tail has as many groups as are needed for a significant total, because the total of the most
-    extreme values is known much better than each count; but it has none that are as dense as the groups
-    before it.  The density is that of the adjacent groups: of as many as have a significant total, and
-    of as many again, the lower of the two, so that a frequent value such as 40 hours starts no tail.
-    Where the nearer is the lower, counts decline within it too, so they start below its mean.  If only
-    the innermost group is significant, its density is the start.
-    The bulk of a column may thin out too, or be next to a top code or noise: such a tail is marked, and
-    the counts decide.
+    A tail joins the fewest end groups whose total is significant, because noise affects a total less
+    than each count; it must be less dense than the groups before it.  The density at the start is the
+    lower one of two: the density of the adjacent groups with a significant total, and of the next such
+    groups.  So a frequent value such as 40 hours starts no tail.  If the nearer density is lower, counts
+    decline within these groups too, so the tail starts below their mean.  If only the innermost group is
+    significant, its density is the start.  The bulk of a column may decline too, or lie next to a top
+    code or noise: this tail is marked as ``bulk``, and the noisy counts must confirm it.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -158,25 +156,25 @@ def tails(
         runs = [g for g in np.unique(values)[::-way].tolist() if alike[of_kind[g]] > 1]
         left = [g for g in runs if of_kind[g] == of_kind[runs[0]]]
         seen = _seen(left, held, error)
-        # No groups are significant, or only all of them together: noise hides the amounts.
+        # If no groups are significant, or only all of them together, noise hides the amounts.
         if way > 0 and len(seen) in (0, len(left)) and middles is not None and widths is not None:
             amounts = _amounts(groups, held, left, middles, widths)
             if amounts:
                 found.append(amounts)
                 continue
-        # The longest tail first: fewer groups are tried if these do not thin out.
+        # The longest tail first: fewer groups are tried if their density does not decline.
         for number in range(len(seen), 0, -1):
             end, last = left[:number], left[number - 1]
             first = _seen(left[number:], held, error)
             second = _seen(left[number + len(first) :], held, error)
             bulk = bool(held[end].sum() > BULK * held[left].sum())
-            # Nothing but the innermost group may be significant: nearly all answers are none.
+            # If nearly all answers are zero, only the innermost group may be significant.
             alone = first == left[-1:] and not bulk
             if not (second or alone) or (bulk and number > 1):
                 continue
             before = [each for each in (first, second) if each]
             densities = [held[each].sum() / sizes[each].sum() for each in before]
-            # Nor may the innermost group of the tail alone be clearly denser than those before it.
+            # Neither the tail nor its innermost group may be clearly denser than the groups before it.
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
             thins_out = max(mean, clearly / sizes[last]) < min(densities)
             cells = np.flatnonzero(np.isin(groups, end))[::way]
@@ -193,11 +191,11 @@ def tails(
 def _amounts(
     groups: Integers, held: Floats, left: list[int], middles: Floats, widths: Floats
 ) -> Tail | None:
-    """The tail of all amounts above zero, where noise hides how they are distributed.
+    """The tail of all amounts above zero, if noise hides their distribution.
 
-    Nearly everybody has none, so the density at zero says nothing about them.  Their logarithms are
-    assumed to thin out slowly, and so do cells that grow.  None where there are no such cells, or many
-    records in them.
+    Nearly all records are zero, so the density there does not show the density of amounts.  Their
+    logarithms, and so counts of growing cells, are assumed to decline slowly.  None if there are no
+    growing cells, or many records in them.
     """
     cells = np.flatnonzero(np.isin(groups, left))
     cells = cells[cells < len(middles)]
@@ -214,14 +212,14 @@ def _amounts(
 def _start(
     records: Sequence[float], beside: Sequence[Booleans], scales: tuple[Floats, Floats, Floats]
 ) -> tuple[float, float]:
-    """The density and the slope with which a tail starts, given ``records`` in the nearer and, if any,
-    in the farther groups before it, whose cells are ``beside`` (values,)."""
+    """The density and the slope at the start of a tail, from ``records`` in the nearer and, if any, the
+    farther groups before it; ``beside`` (values,) marks their cells."""
     widths, _, along = scales
     near, *farther = (n / widths[cells].sum() for n, cells in zip(records, beside, strict=True))
     if not farther:
         return float(near), 0.0
     (far,), (from_near, from_far) = farther, (along[cells].mean() for cells in beside)
-    # Without amounts above zero, both groups lie at the same place of a logarithmic scale.
+    # Without amounts above zero, both groups have the same position on a logarithmic scale.
     apart = from_near - from_far
     slope = max(math.log(far / near) / apart, 0.0) if apart > 0 else 0.0
     return float(min(near, far) * max(math.exp(slope * from_near), LEAST_START)), slope
@@ -232,10 +230,10 @@ def _scales(
 ) -> tuple[Floats, Floats, Floats]:
     """``widths``, ``steps`` and ``along`` (size,) of all cells, for a tail that begins after a cell.
 
-    Amounts and losses thin out on a logarithmic scale; far from zero that is nearly a linear one.
+    Amounts and losses decline on a logarithmic scale, which far from zero is nearly linear.
     """
     if middles is not None and widths is not None and (amounts := way * middles)[start] > 0.0:
-        # Only the cells before the tail can be zero or negative: any smaller amount serves for these.
+        # Only cells before the tail can be zero or negative; they get an arbitrary smaller amount.
         logs = np.log(np.maximum(amounts, amounts[amounts > 0.0].min() / 2) / amounts[start])
         if (np.diff(logs[start::way]) > 0.0).all():
             return np.maximum(widths, LEAST_WIDTH), amounts - amounts[start], logs
@@ -245,7 +243,7 @@ def _scales(
 
 def counts_of_tail(tail: Tail, noisy: Floats, variance: float) -> Floats:
     """Records (k,) of the cells of a tail, which add up to the total of their ``noisy`` counts (k,)."""
-    # A noisy total may be negative, and no decline has a total of zero.
+    # A noisy total may be negative, but the total of a decline is positive.
     total = max(float(noisy.sum()), min(1.0, tail.density / 2))
     counts = _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
     return np.asarray(counts * (total / counts.sum()))
@@ -267,8 +265,7 @@ def _seen(order: list[int], held: Floats, error: float) -> list[int]:
 
 
 def _shares(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
-    """Counts (k,) of the k cells of one group; they add up to ``rows``, which is less noisy than they
-    are.
+    """Counts (k,) of the k cells of one group, which add up to ``rows``, a less noisy number.
 
     The difference is shared among the cells in proportion to their uncertainty.
     """
@@ -277,8 +274,8 @@ def _shares(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floa
 
 
 def _from_halves(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
-    """Likely counts (k,) that follow the sums of a half, a quarter, ... of the cells, which noise hides
-    less than each count."""
+    """Likely counts (k,) fitted to the sums of halves, quarters, ... of the cells, in which noise is
+    relatively small."""
     number = 2
     while 2 * number < len(noisy):
         starts = np.arange(number) * len(noisy) // number
@@ -302,9 +299,9 @@ def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: 
     """Likely counts (k,) of the cells of one group, or ``others`` if these are clearly closer to the
     noisy ones.
 
-    Bins of growing width hold equal counts if log amounts are uniform, but hardly any records below the
-    usual amounts: there are more people between 9,000 and 10,000 dollars than between 90 and 100.  And
-    if the last group holds a third of all people, most of them may be near its beginning.
+    Bins of growing width have equal counts if log amounts are uniform, but hardly any records below the
+    usual amounts: more people have 9,000 to 10,000 dollars than 90 to 100.  And if the last group has a
+    third of all people, most of them may be near its beginning.
     """
 
     def misfit(each: Floats) -> float:
@@ -315,7 +312,7 @@ def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: 
 
 
 def _beside_many(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
-    """Likely counts (k,), given cells with far more records: these leave fewer for the others."""
+    """Likely counts (k,): cells with far more records keep their noisy counts; others share the rest."""
     many = np.zeros(len(likely), dtype=bool)
     while not many.all():
         left = max(rows - noisy[many].sum(), 0.0)
@@ -330,10 +327,10 @@ def _beside_many(likely: Floats, noisy: Floats, rows: float, variance: float) ->
 def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats:
     """Records (k,) of the cells of a tail, which add up to a total.
 
-    The mean of several declines, weighted by how well they explain the ``noisy`` counts: by the same
-    factor at each step; ever faster along ``tail.along``, as normal and log-normal numbers do, with the
-    slope of the tail at first or with a usual curvature; by the same factor along it, which is a power
-    law for amounts.  A decline too steep for the total is left out: noise may have made its slope.
+    The mean of several declines, weighted by their likelihood given the ``noisy`` counts: exponential in
+    ``tail.steps``; normal or log-normal in ``tail.along``, with the tail's slope at first or with a
+    usual curvature; and exponential in ``tail.along``, which is a power law for amounts.  A decline too
+    steep for the total is left out: noise may have made its slope.
     """
     from scipy.optimize import brentq  # slow to import
 
@@ -351,7 +348,7 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
         def decline(rate: float) -> Floats:
             return np.asarray(first * np.exp(-rate * distances / distances[0]))
 
-        # At a rate of 700 hardly anything is left even in the nearest cell.
+        # At a rate of 700 even the nearest cell is nearly empty.
         return decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0))
 
     found = [

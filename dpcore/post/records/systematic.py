@@ -47,7 +47,7 @@ def draw_systematically(
     # One sorted list for all groups: group g occupies the interval [g, g + 1).
     ladder = (cumulative + np.arange(len(usable))[:, None]).ravel()
     values = np.searchsorted(ladder, ordered + points, side="right") - ordered * usable.shape[1]
-    # Rounding may push a point past either end of its group; keep it within the values with weight.
+    # Rounding may push a point past either end of its group: keep it within values of positive weight.
     first = np.argmax(usable > 0, axis=1)
     last = usable.shape[1] - 1 - np.argmax(usable[:, ::-1] > 0, axis=1)
     result = np.empty(len(groups), dtype=np.int64)

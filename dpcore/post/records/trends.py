@@ -1,10 +1,10 @@
-"""Rank correlations of two columns, which the cells of their table show jointly but not one by one.
+"""Rank correlations of two columns, which show in their table as a whole but in no single cell.
 
-Shrinkage cell by cell would lose them.  ``keep_trends`` measures a correlation, weighing cells by their
-records, and keeps it in the table that records are to follow.  But tables contradict each other, and
+Shrinkage cell by cell would lose them.  ``keep_trends`` measures a correlation, weighting cells by their
+records, and keeps it in the table to which records are fitted.  But tables contradict each other, and
 the records with the least sum of squares have weaker correlations and more noise from many cells.  So
-``follow_trends`` fits them again, to targets that exaggerate the missing correlation: a method of
-multipliers, which tends to the least sum of squares among records with these correlations.
+``follow_trends`` fits them again, to targets that exaggerate the missing correlation.  This method of
+multipliers tends to the least sum of squares among records with these correlations.
 
 Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969), 303-320.
 """
@@ -61,11 +61,11 @@ def keep_trends(
     """Give the tables of two ordered columns the rank correlations that the noisy tables show.
 
     Shrinkage cell by cell removes much of a correlation that no single cell shows.  The noise of a
-    correlation is small, because it averages over all cells.  So it is shrunken separately towards that
-    of the model, by an amount estimated from the correlations of all pairs.  Cells that a strong
-    correlation excludes become empty.  ``values``: for each ordered attribute, how many of its first
-    cells are values; ``sums``: sums of products of some pairs, which show their correlations too.
-    Changes ``shrunken`` in place.
+    correlation is small, because it averages over all cells.  So it is shrunken separately towards the
+    model's correlation, by an amount estimated from all pairs.  Cells that a strong correlation excludes
+    become empty.  ``values``: for each ordered attribute, how many of its first cells are values;
+    ``sums``: sums of products of some pairs, which show their correlations too.  Changes ``shrunken`` in
+    place.
     """
     trends = [
         (place, trend)
@@ -95,7 +95,7 @@ def keep_trends(
 def _moment(
     model: Floats, noisy: Margin, trend: Floats, summed: Summed | None
 ) -> tuple[float, float]:
-    """By how much the sum of products with the trend exceeds the model's, and the variance of this
+    """The excess of the sum of products with the trend over the model's sum, and the variance of this
     estimate.
 
     It is least squares for a in: noisy = model (1 + a trend) + other deviations, with variance in
@@ -122,7 +122,7 @@ def _moment(
 def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
     """The positive table times exp(a trend), adjusted to have this sum of products with the trend
     (``goal``) and the model's one-way counts; all three tables have the same shape."""
-    # Where all but a few records share one value, the trend of the others is in the hundreds.
+    # If all but a few records share one value, the trend of the others is in the hundreds.
     furthest = min(1.0, STEEPEST / float(np.abs(trend).max()))
     # Raking changes the correlation again, so both are done in turn.
     for _ in range(TILTS):

@@ -2,7 +2,7 @@
 
 Many rows are fitted as fewer records, each with a weight of 4, 16, 64, ... rows.  Multiples of a large
 weight are coarse, so the fit is refined: every fourth record is split into four of a quarter of its
-weight, which are fitted to the margins less the counts of the other records, and so on down to the
+weight, which are fitted to the margins minus the counts of the other records.  This is repeated down to
 weight one.
 
     4,000,000 rows = 250,000 records of weight 16

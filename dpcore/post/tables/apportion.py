@@ -35,8 +35,8 @@ def whole_counts(
     """Counts (nodes, cells) of all levels.
 
     ``totals``: (nodes,) whole sums over cells for the nodes of the level ``top``; the levels above are
-    sums of it, and the levels below share it out.  ``possible``: (leaves, cells), False where nobody
-    can be.
+    sums of it, and the levels below share it out.  ``possible``: (leaves, cells), False for impossible
+    cells.
     """
     # A node is possible if one of its children is: otherwise its count could not be shared out.
     open_ = [possible]

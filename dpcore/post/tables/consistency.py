@@ -92,7 +92,7 @@ class Agreement:
 
     @cached_property
     def components(self) -> dict[Attributes, Component]:
-        """The components that are measured more than once or as residuals, and that of the empty set."""
+        """The components measured more than once or as residuals, and the component of the empty set."""
         residuals: dict[Attributes, list[Residual]] = {}
         for each in self.measured:
             if isinstance(each, Residual):
@@ -186,8 +186,8 @@ class Agreement:
     def combination_covariance(self, several: Sequence[Mapping[Attributes, Floats]]) -> Floats:
         """The exact covariances (k, k) of k weighted sums of cells.
 
-        Components are independent, and so are the parts that only one margin measures.  The error of a
-        sum is a weighted sum of both.
+        Components and the parts that only one margin measures are all independent.  The error of a sum
+        is a weighted sum of their errors.
         """
         members: dict[Attributes, list[int]] = {}
         for place, weights in enumerate(several):
@@ -203,7 +203,7 @@ class Agreement:
             known = self.margins[source] if isinstance(source, int) else self.components[source]
             of = np.concatenate([places for places, _ in parts])
             rows = np.concatenate([part for _, part in parts])
-            # A sum may have weights in several tables, and then stands here several times.
+            # A sum with weights in several tables occurs here several times.
             np.add.at(covariance, np.ix_(of, of), known.variance * (rows @ rows.T))
         return covariance
 
@@ -256,9 +256,9 @@ class Agreement:
 
 
 def common_total(agreements: Iterable[Agreement]) -> float | None:
-    """The public number of records of several agreements; None if none of them knows it.
+    """The public number of records of several agreements; None if none states it.
 
-    Raises ``ValueError`` if they know different numbers.
+    Raises ``ValueError`` if their numbers differ.
     """
     totals = {each.total for each in agreements if each.total is not None}
     if len(totals) > 1:
@@ -308,7 +308,7 @@ def _shared(several: Sequence[Attributes]) -> set[Attributes]:
 
 
 def _within(attributes: Attributes, known: Iterable[Attributes]) -> list[Attributes]:
-    """The known sets that are subsets of these attributes."""
+    """The sets in ``known`` that are subsets of these attributes."""
     known = known if isinstance(known, set | dict) else set(known)
     if 2 ** len(attributes) <= len(known):
         return [subset for subset in subsets(attributes) if subset in known]

@@ -4,8 +4,8 @@
 only the second, which is small, is simulated by repeating noise and post-processing on likely counts.
 So the errors of an imperfect fit are included (covariance penalties, Efron 2004).  Cells with about the
 same count are pooled, whatever their table.  A table that is fitted worse than others, such as a table
-of three columns by a model of pairs, gets the errors of its own cells.  No stated error is below that
-of the simulation.
+of three columns by a model of pairs, gets the errors of its own cells.  No stated error is below the
+simulated one.
 
 >>> counts, estimates = np.array([0, 9]), np.array([-3.0, 9.5])
 >>> again = [(np.array([0, 8]), np.array([-1.0, 8.0])), (np.array([0, 10]), np.array([1.0, 10.0]))]
@@ -47,7 +47,7 @@ def count_errors(
 ) -> tuple[Floats, Floats, Floats]:
     """Root mean squared errors (k,) of counts, and both ends of 90% intervals for the exact counts.
 
-    ``estimates``: unbiased numbers with noise of these ``stddevs``; ``unbiased``: the ends of their own
+    ``estimates``: unbiased numbers with noise of these ``stddevs``; ``unbiased``: the ends of their
     intervals.  ``sizes``: the number of cells of each table; the tables are concatenated.  ``again``:
     counts and estimates that are simulated with ``start`` as the exact counts.
     """

@@ -1,4 +1,4 @@
-"""Combine several draws: one best estimate of a table that more than one of them measures.
+"""Combine several draws into one best estimate of a table that more than one of them measures.
 
 Attributes of one agreement may be columns of another, in another order.  All measurements are
 independent, so they are combined like those of one draw (``consistency``).

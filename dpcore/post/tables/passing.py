@@ -1,4 +1,4 @@
-"""Confidence intervals for exact counts whose noisy counts were published for passing a threshold.
+"""Confidence intervals for exact counts if noisy counts are published only above a threshold.
 
 If a noisy count Y = count + Z, Z discrete Laplace, is published only where Y > tau, it is too large on
 average, because counts with negative noise are more often left out.  Given that it passed, Y has the
@@ -87,7 +87,7 @@ def _reach(scale: float, room: Integers, level: float) -> Floats:
 
     ``room``: how far the count is above the smallest value that can be published, not negative.
     """
-    log = -1 / scale  # of the ratio, which may be too small for a float
+    log = -1 / scale  # the logarithm of the ratio, which may be too small for a float
     ratio = math.exp(log)
     seen = 1 - np.exp(log * (np.maximum(room, 0) + 1.0)) / (1 + ratio)
     two_sided = np.ceil(np.log((1 - level * seen) * (1 + ratio) / 2) / log - 1e-9) - 1

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -75,7 +76,7 @@ class Refined:
             for part, (agreement, _) in enumerate(parts)
             for columns, component in self._components(part, agreement)
         )
-        # The parts need to determine the table, not every refined cell: M may have no inverse.
+        # The parts must determine the table but not every refined cell: M may be singular.
         self._weights = (
             own
             @ free
@@ -162,7 +163,7 @@ def places(axes: Sequence[Axis], others: Sequence[Axis]) -> dict[int, int]:
 
 
 def _divided(axis: Axis) -> bool:
-    """Whether an axis is cut at stated edges, so that it means the same in all releases."""
+    """Whether an axis is cut at stated edges, so that its cells mean the same in all releases."""
     return isinstance(axis, Bins) or (isinstance(axis, Grid) and axis.integer)
 
 
@@ -196,7 +197,5 @@ def _sums(axis: Axis, refined: Axis) -> Floats:
 
 def _product(factors: list[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    product: Floats = np.ones((1, 1))
-    for factor in factors:
-        product = np.asarray(np.kron(product, factor), dtype=np.float64)
-    return product
+    one: Floats = np.ones((1, 1))
+    return reduce(lambda product, factor: np.asarray(np.kron(product, factor)), factors, one)

@@ -34,7 +34,7 @@ def project_to_simplex(values: ArrayLike, total: ArrayLike) -> Floats:
         raise ValueError(f"values must hold at least one cell, not have shape {vectors.shape}")
     if not np.all(np.isfinite(vectors)):
         raise ValueError("values must be finite")
-    # A common shift changes nothing in the answer; it keeps the cumulative sums small.
+    # A common shift does not change the answer; it keeps the cumulative sums small.
     vectors = vectors - vectors.max(axis=-1, keepdims=True)
     descending = -np.sort(-vectors, axis=-1)
     heads = np.arange(1, vectors.shape[-1] + 1)

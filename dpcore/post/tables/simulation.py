@@ -6,7 +6,7 @@ way, and measure how far the result is from its start (Efron & Tibshirani 1993, 
 with about the same count have about the same errors, so errors are pooled: a table of many cells
 needs few repetitions.
 
-The noise comes from ``Mechanism.simulate``: it protects nobody and is drawn by an ordinary generator.
+The noise comes from ``Mechanism.simulate`` and an ordinary generator, because it protects nobody.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def likely_counts(noisy: Integers, counts: Integers, stddev: float) -> Integers:
     """Whole counts (k,) with about the variance of the exact counts: the start of a simulation.
 
     ``counts`` (k,), computed from noisy counts (k,), vary more than the exact ones, because of the
-    noise.  They are shrunken towards their mean to remove the noise's part of their variance, but only
-    as far as it is certain: the mean of k squared Laplace noises has a relative error of sqrt(5 / k).
-    The total stays the same.
+    noise.  They are shrunken towards their mean to remove the noise variance, but only as far as it is
+    certain: the mean of k squared Laplace noises has a relative error of sqrt(5 / k).  The total stays
+    the same.
     """
     spread = float(noisy.var())
     left = max(0.0, 1 - stddev**2 / spread) if spread > 0 else 0.0

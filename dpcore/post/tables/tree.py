@@ -8,8 +8,8 @@ the sum of its children's z and of their variances C, and G = 1/(V + s):
     upward      z = S + V p         p = G (y - S)            variance    C = s G V
     downward    h = S + V l         l = p + s G l_parent
 
-A leaf has z = y and C = s, or 0 and 0 where nobody can be; there h = z + C l_parent.  Above the root l
-is 0.  The levels above reduce the variance of h, which follows in the same way:
+A leaf has z = y and C = s, or 0 and 0 if its cell is impossible; there h = z + C l_parent.  Above the
+root l is 0.  The levels above reduce the variance of h, which follows in the same way:
 
     var h = C - C^2 w_parent        w = G + (s G)^2 w_parent
 
@@ -59,7 +59,7 @@ class TreeSquares:
         cells: the number of cells of each node's table.
         variance: of each measurement.
         first: the first level that is measured; the levels above are known.
-        possible: (leaves, cells), False where nobody can be; None if all cells are possible.
+        possible: (leaves, cells), False for impossible cells; None if all cells are possible.
         known: the level at which totals over cells are known, if any.
         unknown: (nodes,) True for nodes of that level without a known total; None if all are known.
     """
@@ -84,7 +84,7 @@ class TreeSquares:
         """
         regions, up = self.regions, []
         z = np.array(noisy[-1], dtype=np.float64)
-        if self.possible is not None:  # what was measured there is noise alone
+        if self.possible is not None:  # measurements there are noise only
             z[~self.possible] = 0.0
         leaves = z
         for level in range(regions.depth - 1, self.top - 1, -1):
@@ -184,7 +184,7 @@ class TreeSquares:
 
     @cached_property
     def _known_variance(self) -> Floats:
-        """The variance c (nodes,) of each total if it were estimated; infinite if it is not known."""
+        """The variance c (nodes,) of each total as an estimate; infinite if the total is unknown."""
         free = np.asarray(self._own.sum(axis=1))
         return free if self.unknown is None else np.where(self.unknown, np.inf, free)
 

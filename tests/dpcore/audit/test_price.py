@@ -60,10 +60,10 @@ GAUSSIAN = GaussianEvent(Fraction(1), Fraction(4))  # rho 1/8
 @pytest.mark.parametrize(
     ("event", "parts", "share", "word"),
     [
-        (LAPLACE, [LAPLACE, LAPLACE], Budget.of("1"), "alpha of the event is 0.5"),
-        (LAPLACE, [GAUSSIAN, LAPLACE], IN_RHO, "rho of the event is 0.125"),
-        (GAUSSIAN, [GAUSSIAN, GAUSSIAN], IN_RHO, "rho of the event is 0.125"),
-        (GAUSSIAN, [GAUSSIAN, Budget(rho=Fraction(1, 100))], IN_RHO, "rho of the event"),
+        (LAPLACE, [LAPLACE, LAPLACE], Budget.of("1"), "alpha is 0.5 for the event"),
+        (LAPLACE, [GAUSSIAN, LAPLACE], IN_RHO, "rho is 0.125 for the event"),
+        (GAUSSIAN, [GAUSSIAN, GAUSSIAN], IN_RHO, "rho is 0.125 for the event"),
+        (GAUSSIAN, [GAUSSIAN, Budget(rho=Fraction(1, 100))], IN_RHO, "for the event and"),
         (LAPLACE, [Budget.of("0.5", "0.01"), Budget()], IN_RHO, "the chance to fail"),
     ],
 )

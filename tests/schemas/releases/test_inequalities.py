@@ -204,7 +204,7 @@ def test_a_chain_is_a_rule_about_its_ends():
             "a circle, start below end below start, which no numbers",
         ),
         (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
-        (["start < "], "is no formula"),
+        (["start < "], "is not a formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under both if"),
     ],
 )
