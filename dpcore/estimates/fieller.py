@@ -5,9 +5,9 @@ N - R W is normal for every R, so the set of all R with
 
     (N - R W)^2 <= z^2 (var N - 2 R cov(N, W) + R^2 var W)
 
-contains the exact quotient with the probability that belongs to z, whatever it is (Fieller 1954).  It is
-an interval where W is more than z errors from zero.  Else it is unbounded: all numbers, or all but those
-of an interval.
+contains the exact quotient, whatever it is, with the normal probability of z (Fieller 1954).  It is an
+interval where W is more than z errors from zero.  Otherwise it is unbounded: all numbers, or all except
+an interval.
 
 >>> [tuple(round(end, 3) for end in piece) for piece in fieller(4.0, 1.0, 20.0, 1.0, 0.0, 1.645)]
 [(0.117, 0.286)]
