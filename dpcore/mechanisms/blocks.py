@@ -24,7 +24,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 
 MOST_AXES = 6
-"""The proof of ``BlockGaussian`` needs no more."""
+"""The largest number of axes in the proof of ``BlockGaussian``."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockNoise(Mechanism):
-    """Noise on blocks, each with the law of ``of_block``.  Several statistics are concatenated."""
+    """Noise on blocks by the law ``of_block``.  Several statistics may be concatenated."""
 
     blocks: tuple[Block, ...]
 
@@ -173,6 +173,6 @@ def block_noise(
 def in_blocks(
     blocks: Sequence[Block], numbers: NDArray[Any]
 ) -> Iterable[tuple[Block, NDArray[Any]]]:
-    """Pair each block with its part (..., size) of the numbers (..., sizes)."""
+    """Pair each block with its numbers (..., size), a slice of all numbers (..., sizes)."""
     ends = np.cumsum([block.size for block in blocks])[:-1]
     return zip(blocks, np.split(numbers, ends, axis=-1), strict=True)

@@ -44,7 +44,7 @@ UNIT = 8
 def half_scores(counts: Integers, values: int) -> Integers:
     """The scores (groups,) of groups with these noisy counts (groups,), of which the first ``values``
     hold values."""
-    if values < 2:  # all values in one group are not related to anything
+    if values < 2:  # if one group has all values, there is no relation to show
         return np.zeros(len(counts), dtype=np.int64)
     below = np.cumsum(np.maximum(counts[:values], 0))
     split = 1 + int(np.abs(2 * below[:-1] - below[-1]).argmin())
@@ -71,8 +71,8 @@ def sums_of_products(
 ) -> Integers:
     """The sums (pairs,), exact.
 
-    ``scores``: for each column those of the occupied cells (k,), None if no pair has it; ``counts``: the
-    records (k,) in each, private.
+    ``scores``: for each column the scores of the occupied cells (k,), None if no pair has it;
+    ``counts``: the records (k,) in each, private.
     """
     found = np.empty(len(pairs), dtype=np.int64)
     for place, (one, other) in enumerate(pairs):

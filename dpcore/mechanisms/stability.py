@@ -111,7 +111,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
         """Return the mechanism that spends the share's alpha and beta, with the smallest threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        # First, because at a scale that cannot be drawn the search for the threshold would hardly end.
+        # Checked first: at a scale that cannot be drawn, the search for the threshold would hardly end.
         _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
         tau = least_threshold(scale, share.beta)
         return cls(size, l1_sensitivity, scale, tau, adjacency, shape)

@@ -3,7 +3,7 @@
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the scores of the choices
 move as ``choice`` states, and the numbers at any setting by at most the sensitivity of ``noise``.
 Output: what was chosen, then the numbers at its setting with noise, and ``ABSENT`` up to a public
-length.  It is DP at either price of ``rounds``: the sum of both rounds, or that of one draw.
+length.  It is DP at either price of ``rounds``: the sum of both rounds, or a single draw.
 
 Preconditions.  Those of ``exponential`` and of the noise, whose law is the same at all settings; each
 round crosses the privacy line by itself, and the share covers the price (the privacy line checks it).
