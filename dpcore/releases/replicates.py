@@ -1,4 +1,4 @@
-"""Replicates: the published unbiased numbers with the noise drawn again, as survey people know them.
+"""Replicates: the published unbiased numbers with the noise drawn again, as in survey statistics.
 
 A reader without covariances computes f on the published column and on each replicate of it:
 
@@ -56,7 +56,7 @@ def replicates_within(wanted: int, rows: int) -> int:
 
 def replicate_generator(noisy: Noisy) -> np.random.Generator:
     """A generator for the replicates of a draw, independent of its other post-processing."""
-    # The first two serve synthetic records, the fourth implicates.
+    # The first two streams are for synthetic records, the fourth for implicates.
     return post_processing_generator(noisy).spawn(3)[2]
 
 

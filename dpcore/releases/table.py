@@ -167,7 +167,7 @@ def exact_interval(
 ) -> tuple[Floats, Floats]:
     """The ends (k,) of 90% intervals for numbers from 0 to ``most``, given noisy ones (k,).
 
-    ``half_width``: the size that symmetric noise exceeds with at most 1 - its argument as probability.
+    ``half_width(level)``: the size that symmetric noise exceeds with probability at most 1 - level.
     """
     # Noise is beyond the second width in one direction as often as beyond the first in either.
     return bounded_interval(noisy, half_width(LEVEL), half_width(2 * LEVEL - 1), most)

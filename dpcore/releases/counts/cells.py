@@ -76,7 +76,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
 
 def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     """The intervals of cells (k,), in words."""
-    # Few cells stand for many rows, and exact ends take long to compute.
+    # Many rows share few cells, and exact ends take long to compute.
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):

@@ -40,7 +40,7 @@ class RandomHistogram(Histogram):
         )
 
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether no count that differs is published exactly in either table."""
+        """Whether every count that differs between the tables gets noise in both."""
         before, after = near.dense(), far.dense()
         differ = before != after
         least = np.minimum(before, after)[differ]

@@ -222,7 +222,7 @@ class TableOfCounts(Release):
 
     @cached_property
     def of_nothing(self) -> Agreement | None:
-        """The agreement of a draw of zeros, whose variances are those of any draw; None like it."""
+        """The agreement of a draw of zeros, with the variances of every draw; None if there is none."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:

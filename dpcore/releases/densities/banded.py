@@ -186,10 +186,10 @@ def as_probabilities(density: Floats) -> Floats:
 
 
 def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generator) -> Integers:
-    """Row-major cells (rows,), in random order, as often as their probabilities say, up to one
-    (systematic sampling)."""
+    """Row-major cells (rows,) in random order, each within one of its expected number (systematic
+    sampling)."""
     cumulative = np.cumsum(probabilities.ravel())
     levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
-    # Rounding may put the last level behind the last cell.
+    # Rounding may put the last level beyond the last cell.
     cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
     return np.asarray(generator.permutation(cells))

@@ -26,9 +26,9 @@ NEGLIGIBLE = 1e-8
 class Basis(ABC):
     """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
 
-    ``limits``: only functions with numbers below these are kept; the same limits and bandwidths give
-    the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
-    whether the constant function is one of them, the first.
+    ``limits``: only functions numbered below these are kept; the same limits and bandwidths give the
+    same functions, in the same order, on every grid that is fine enough for them.  ``mass``: whether the
+    constant function is one of them, the first.
     """
 
     shape: tuple[int, ...]
@@ -38,7 +38,8 @@ class Basis(ABC):
 
     meaning: ClassVar[str]
     half_turns: ClassVar[int]
-    """Half turns of the lowest frequency from bound to bound; as many functions have each frequency."""
+    """Half turns of the lowest frequency from bound to bound, and the number of functions per
+    frequency."""
 
     @classmethod
     def limit(cls, frequencies: int) -> int:
@@ -94,8 +95,9 @@ class Basis(ABC):
     def kernel_extremes(cls, bandwidth: float) -> tuple[float, float]:
         """The largest k(x, x) and the smallest k(x, y) of the kernel in one dimension.
 
-        They are 1 + 2 times the sum of lambda_j over the frequencies, and of (-1)^j lambda_j: at one
-        bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive.
+        They are 1 + 2 times the sum of lambda_j over the frequencies, at one bound, and 1 + 2 times the
+        sum of (-1)^j lambda_j, at opposite bounds or half a turn away.  The kernel is a heat kernel, and
+        so positive.
         """
         # Further terms are below exp(-40).
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1

@@ -59,7 +59,8 @@ class BinnedDensity(Density):
 
     @property
     def _sensitivity(self) -> Fraction:
-        # A record has ``whole`` parts in all, one without a value none; replacing it moves at most all.
+        # A record has ``whole`` parts, or none if it has no value; replacing it changes at most 2
+        # ``whole``.
         moved, present = Fraction(2 * self.whole), Fraction(self.whole)
         return self.adjacency.sensitivity(moved=moved, present=present)
 
@@ -109,7 +110,7 @@ class BinnedDensity(Density):
 
     @cached_property
     def correction(self) -> Floats:
-        """The damping (coefficients,) over the factor that binning put on each frequency."""
+        """The damping (coefficients,) divided by the factor that binning put on each frequency."""
         return np.asarray(self.basis.lambdas / math.prod(self._along_axes(kept)))
 
     @property

@@ -147,8 +147,8 @@ class Density(BandedDensity, Samplable):
 
     @property
     def one_record(self) -> int:
-        """The weight of one record in a count that is drawn together with these numbers; it is at most
-        the change of these numbers."""
+        """The weight of one record in a count that is drawn with these numbers; at most as large as a
+        record's effect on these numbers."""
         raise NotImplementedError
 
     @abstractmethod
@@ -301,8 +301,7 @@ class Density(BandedDensity, Samplable):
     ) -> dict[str, Floats]:
         """The estimate and all statements of its error, relative to a uniform density.
 
-        ``values``: the density that the coefficients give, at some points; ``variance``: of its noise
-        there.
+        ``values``: the density at some points, given coefficients; ``variance``: of its noise there.
         """
         mass = self._mass_of(theta)
         known, left = self.basis.known, self.left_out
@@ -375,7 +374,8 @@ class Density(BandedDensity, Samplable):
 
     @property
     def noise_squared(self) -> float:
-        """The integrated squared error from noise; in a uniform density that of the mass cancels."""
+        """The integrated squared error from noise; in a uniform density the noise of the mass
+        cancels."""
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property

@@ -131,7 +131,7 @@ class LeastError:
             means += weights @ waves
             own += self._damping @ (weights @ waves**2)
         squared = means**2
-        # Without the pairs of a record with itself.
+        # Pairs of a record with itself are excluded.
         paired = self._damping @ squared - own / n
         return np.asarray(self._damping**2 @ squared - 2 * n / max(n - 1, 1) * paired)
 
@@ -162,7 +162,7 @@ class LeastError:
                 "90% bound of the error that the choice of the bandwidth adds to the density, relative"
                 " to a uniform density",
                 math.sqrt(worse),
-                f"beside the rule of thumb, {usual:.3g} where the middle half of the records has a"
+                f"relative to the rule of thumb, {usual:.3g} if the middle half of the records has a"
                 " quarter of the range; root of a squared error",
             ),
         )

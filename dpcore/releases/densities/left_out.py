@@ -96,7 +96,7 @@ class ApproximationBounds:
 
 
 def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float, ...]:
-    """The most, in bandwidths, by which the columns' own grids move a record; whole numbers stay."""
+    """The most, in bandwidths, by which the columns' own grids move a record; 0 for whole numbers."""
     return tuple(
         0.0 if axis.integer else 0.5 / axis.cells / h
         for axis, h in zip(axes, bandwidths, strict=True)
@@ -104,7 +104,7 @@ def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float
 
 
 def widened(move: float) -> float:
-    """The constant C of the module's theorem; for moves beyond twenty bandwidths it is useless."""
+    """The constant C of the module's theorem; useless for moves beyond twenty bandwidths."""
     u = min(move, 20.0)
     s = (u + math.sqrt(u * u + 8)) / 2
     return u * math.sqrt(2) * s * math.exp(-s * s / 4 + s * u / 2 + u * u / 4)

@@ -94,8 +94,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         require_groups(self.by.axes)
         if self.groups > MOST_DENSITIES:
             raise ValueError(
-                f"by: {self.groups} groups are too many for a density each; {MOST_DENSITIES} are the"
-                " most"
+                f"by: {self.groups} groups are too many for a density each; use at most {MOST_DENSITIES}"
             )
         super().__post_init__()
 
@@ -192,7 +191,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         parts = [self.of_group(noisy, i) for i in range(self.groups)]
         published = [self.each.publish(density) for _, density in parts]
         facts, tables = dict(published[0].facts), [*published[0].tables]
-        if self.by.axes:  # without coefficients, which would be many
+        if self.by.axes:  # without coefficients: there would be many
             tables = [self._of_all_groups([one.tables[0] for one in published])]
             facts = facts | {name: [one.facts[name] for one in published] for name in OF_EACH}
         if len(self.points):
@@ -258,7 +257,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
             points = np.clip(counts, 0, self.rows)
             mass = self.each.mass(density)
             found[i] = [*points, mass * self.rows]
-        # Where the counts of all parts but one have less noise, they determine the last one.
+        # The counts at point masses have less noise, so they determine the last count.
         nullable = any(axis.nullable for axis in self.each.domain.axes)
         if len(self.points) and self.groups == 1 and self.adjacency.public_rows and not nullable:
             found[:, -1] = max(self.rows - float(found[:, :-1].sum()), 0.0)
@@ -315,7 +314,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
             noise, *bounds = self.error_parts.items()
             most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
             note = (
-                f"in a group of {self.rows / self.groups:.3g}, an equal part: noise {noise[1]:.2g}, in"
+                f"in a group of {self.rows / self.groups:.3g}, an equal share: noise {noise[1]:.2g}, in"
                 f" inverse proportion to its records; at most {most}{self.each.of_scale}"
             )
             found = (ErrorStatement(WHOLE, self.whole_error, note),)

@@ -105,7 +105,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
         release = self._at(self.choice.bandwidths(Noisy(chosen)))
-        # This compares both sensitivities before there is noise, and not only when it is published.
+        # This compares both sensitivities before noise is drawn, not only when it is published.
         _ = release.mechanism
         return release
 

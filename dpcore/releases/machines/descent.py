@@ -51,15 +51,15 @@ from dpcore.releases.machines.design import Design
 from dpcore.releases.machines.features import ordered
 
 FOR_PLACES = Fraction(1, 20)
-"""The fraction of the precision (of rho) for the counts of columns, if they are useful.  In tables of
-``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
+"""The fraction of the precision (of rho) for the counts of columns, if they are useful.  In ``python -m
+benchmarks.classifiers`` 1/10 and 1/50 do as well."""
 
 ROUNDS, WAVES = 100, 200
 """With 50 rounds ``python -m benchmarks.classifiers`` loses half a point; with 200 it gains nothing."""
 
 LEARNT = 0.8
 """Steps end where this times the standard deviation of all noise, in units of the mean gradient, is the
-inverse of their length: with 0.6 and 1 tables of ``python -m benchmarks.classifiers`` are as good."""
+inverse of their length: in ``python -m benchmarks.classifiers`` 0.6 and 1 do as well."""
 
 LONGEST, MOMENTUM, AVERAGED = 5.0, 0.9, Fraction(1, 3)
 
@@ -70,7 +70,7 @@ grow, and noise with them."""
 SLOPE = 2**14
 
 PARTS = 2**32
-"""The unit, as a fraction of all records, in which records are left out."""
+"""The share of used records is a multiple of 1 / ``PARTS``."""
 
 MOST = 2**16
 """About how many records are used."""
@@ -112,7 +112,7 @@ class Point:
 
     For the next step: ``settled``: (n, d) where the last step ended; ``speed``: its momentum;
     ``steps``: (n,) its length; ``before``: coefficients and sums of the previous point, None at first;
-    ``measures``: what the sums only count, without moving anything: places, sides, or nothing.
+    ``measures``: what the next sums count without moving the coefficients: places, sides, or nothing.
     """
 
     coefficients: Floats
@@ -128,7 +128,7 @@ class Point:
 
 class Learnt(NamedTuple):
     """The result of all rounds; ``coefficients``: (d,) for unscaled rows of the ``design``; ``stddev``:
-    a bound, to first order, on the noise in each; ``step``: the shortest step."""
+    a bound, to first order, on the noise in each coefficient; ``step``: the shortest step."""
 
     coefficients: Floats
     design: Design
@@ -312,7 +312,7 @@ class Descent:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
-            # Where noise makes it negative it limits no step.
+            # A curvature that noise made negative limits no step.
             curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
         speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy
@@ -373,7 +373,7 @@ class Descent:
         return np.asarray(found)
 
     def stddev(self, steps: Floats) -> float:
-        """A bound, to first order, on the noise's standard deviation in a coefficient, for steps."""
+        """A first-order bound on the standard deviation of a coefficient's noise, given the steps."""
         return float(np.linalg.norm(self.averages * steps)) * self._moved * self.noise
 
 
@@ -382,6 +382,6 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _slopes(weight: Floats) -> Integers:
-    """The largest slope (n, 2) of each side; the side with more weight has all of it."""
+    """The largest slope (n, 2) of each side: ``SLOPE`` for the side with more weight."""
     sides = np.stack([1 / weight, weight], axis=1)
     return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))

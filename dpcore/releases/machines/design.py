@@ -148,7 +148,7 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
     found = []
     for rank, (coordinates, number) in zip(ranks, shapes, strict=True):
         normal = ndtri([next(uniforms) for _ in range(coordinates)]) / BANDWIDTH
-        # Halves for coordinates of 0 and 1, whose values are to be at distance 1/sqrt(2).
+        # Coordinates of 0 and 1 get half the frequency, so that their values are at distance 1/sqrt(2).
         normal[1 if number else 0 :] /= 2
         found.append(np.where(rank < TOGETHER, normal, 0.0))
     return tuple(found)

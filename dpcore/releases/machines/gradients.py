@@ -212,7 +212,7 @@ class GradientClassifier(Release):
         error = self.descent.stddev(steps) * math.sqrt(self.descent.even.norm_squared)
         return (
             ErrorStatement(
-                "standard error of a decision value, by the largest that steps can reach",
+                "standard error of a decision value, relative to the largest that steps can reach",
                 error / float(self.descent.averages @ steps),
                 "at most, to first order; above 0.05 the records have little influence",
             ),

@@ -69,7 +69,7 @@ class LeastLoss:
 
     @cached_property
     def sensitivities(self) -> Floats:
-        """The largest changes (candidates,) of the minimum F by one record."""
+        """The largest change (candidates,) of the minimum F when one record is replaced."""
         return np.array([_moved(machine) for machine in self.machines])
 
     @property

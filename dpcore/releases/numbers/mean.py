@@ -147,7 +147,7 @@ class SumOverRecords(Release):
         if not isinstance(self.mechanism, SmoothLaplace):
             both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
             return self.mechanism.stddev, both, one
-        # The scale is noisy: of the 10%, half is for its bound, and half for the noise of this scale.
+        # The scale is noisy: half of the 10% is for its bound, and half for noise of this scale.
         highest = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
         scale = self.mechanism.scale(highest)
         both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
@@ -185,7 +185,7 @@ class Mean(SumOverRecords):
     def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
         """The ends (1,) of an interval that contains the mean in this fraction of releases.
 
-        Not for noise whose width is private.
+        Not available for noise whose width is private.
         """
         assert isinstance(self.mechanism, DiscreteLaplace)
         wide, around = self._unit * self.mechanism.half_width(level), self._estimate(noisy)

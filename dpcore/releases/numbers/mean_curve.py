@@ -97,7 +97,7 @@ class MeanCurve(Release):
         require_groups(self.by.axes)
         if self.groups > MOST_CURVES:
             raise ValueError(
-                f"by: {self.groups} groups are too many for a curve each; {MOST_CURVES} are the most"
+                f"by: {self.groups} groups are too many for a curve each; use at most {MOST_CURVES}"
             )
         for axis in self.domain.axes[len(self.by.axes) :]:
             if not isinstance(axis, Grid):
@@ -147,7 +147,7 @@ class MeanCurve(Release):
     @cached_property
     def weight(self) -> int:
         """The weight q of differences."""
-        # Differences cost sensitivity, and say something only if steps are limited.
+        # Differences cost sensitivity, and are informative only if steps are limited.
         if self.step_at_most is None or self.curves.step >= self.curves.reach[0]:
             return 0
         return min(WEIGHTS, key=lambda q: self.curves.length(q) * self._spread(q))
@@ -160,8 +160,8 @@ class MeanCurve(Release):
 
     @cached_property
     def record(self) -> int:
-        """The weight u of a record's count: sqrt(M), which is free, if records are replaced; else the
-        best for a curve halfway between the middle and a bound."""
+        """The weight u of a record's count: sqrt(M) if records are replaced, which costs nothing;
+        otherwise the best one for a curve halfway between the middle and a bound."""
         length = self.curves.length(self.weight)
         if self.adjacency.relation == "replace-one":
             return max(math.isqrt(length), 1)
@@ -183,7 +183,7 @@ class MeanCurve(Release):
     def mechanism(self) -> DiscreteGaussian:
         length = self.curves.length(self.weight)
         present = length + self.record**2 * self.counted
-        # One that is replaced by a record without a value is in one of the tables only.
+        # A record that is replaced by one without a value counts in only one of the tables.
         moved = max(4 * length, 2 * present if self.groups > 1 else present)
         squared = self.adjacency.squared(moved=Fraction(moved), present=Fraction(present))
         size = self.groups * (len(self.design) + self.counted)
@@ -392,7 +392,7 @@ class MeanCurve(Release):
         if self.counted:
             note = f"if the curve is in the middle of its bounds; otherwise larger. {note}"
         if self.groups > 1:
-            note = f"in a group of {each:.3g} records, an equal part; {note}"
+            note = f"in a group of {each:.3g} records, an equal share; {note}"
         of = "averaged over times"
         found = [
             ErrorStatement(f"standard error of the mean curve, {of}", error, note),

@@ -187,7 +187,7 @@ class Moments(Release):
         return Table("tables", self.name, parts, (stated,))
 
     def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
-        """The range (k,) in which each estimate lies whatever the records are."""
+        """The range (k,) in which each estimate lies for all possible records."""
         ranges = {
             axis.name: ends_of(axis) if isinstance(axis, Grid) else self.products.ends(axis)
             for axis in self.domain.axes

@@ -2,8 +2,8 @@
 
 A cell c of the grid is a q-quantile of n records where
 
-    records below c  <=  q n  <=  records below c or in it;        otherwise its score is how many
-                                                                   records that misses by
+    records below c  <=  q n  <=  records below c or in it;        otherwise its score is the number of
+                                                                   records by which this fails
 
 Some cell always scores 0.  Replacing a record moves each of the two counts
 by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
@@ -40,7 +40,7 @@ second: each score belongs to one group and changes by max(q, 1 - q) <= 1, all s
 The scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
 
 So any number of groups costs at most twice as much as one group (``mechanisms.exponential``).  In a
-group without records every cell scores 0: any is chosen.
+group without records every cell scores 0, so all are equally likely.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class Quantiles(Release):
         return min(scale * math.log(others / (1 - LEVEL)), float(self.most_rows))
 
     def publish(self, noisy: Noisy) -> Published:
-        # Cells within the error of each level: ends ascend, so that sorted cells are within it too.
+        # Each cell is within the error of its level.  Ends ascend, so sorted cells are within it too.
         values = tuple(replace(axis, nullable=False) for axis in self.measured)
         domain, groups = Domain((*self.groups, *values)), Domain(self.groups)
         of_group = groups.unpack(np.repeat(np.arange(self.parts), len(self.levels)))
@@ -299,7 +299,7 @@ class Quantiles(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         each = self.rows / self.parts
         things = "steps of weight" if self.adjacency.weighted else "records"
-        of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else f"all {things}"
+        of = f"a group of {each:.3g}, an equal share" if self.parts > 1 else f"all {things}"
         if self.of_nullable:
             of += ", and more of those with a value"
         return (

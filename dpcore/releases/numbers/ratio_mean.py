@@ -105,13 +105,14 @@ class RatioMean(Release):
 
     @property
     def record(self) -> int:
-        """The weight u of a record's count: if replacing a record changes the sum by 2 R, R is free."""
+        """The weight u of a record's count: if replacing a record changes the sum by 2 R, u = R costs
+        nothing."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
         present = self.reach + self.record
-        # One that is replaced by a record without a value is in one of the tables only.
+        # A record that is replaced by one without a value counts in only one of the tables.
         moved = max(2 * self.reach, present) if self._stays else 2 * present
         sensitivity = self.adjacency.sensitivity(moved=Fraction(moved), present=Fraction(present))
         return DiscreteLaplace.within(self.share, 2 * self.groups, sensitivity)
@@ -189,12 +190,13 @@ class RatioMean(Release):
         """The ends (groups,) of an interval for S / N within -R and R: all m for which |S - m N| is not
         too large at this level, whatever the exact ratio is (Fieller 1954).
 
-        The noise of S - m N grows with |m|; on each piece of the range, that of its larger end is used.
+        The noise of S - m N grows with |m|; on each piece of the range, the noise at its larger end is
+        used.
         """
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
         wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)
         firsts, lasts = np.r_[-ends[:0:-1], ends[:-1]], np.r_[-ends[-2::-1], ends[1:]]
-        # Dividing by almost nothing puts both ends beyond every bound.
+        # Dividing by almost zero puts both ends beyond every bound.
         width, rows = np.r_[wide[::-1], wide], np.where(counts == 0, 1e-9, counts)[:, None]
         sides = (totals[:, None] - width) / rows, (totals[:, None] + width) / rows
         lower = np.maximum(np.minimum(*sides), firsts)

@@ -340,7 +340,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return first * (self.mechanism.first.stddev * float(self.step)) ** 2 + again
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """Noise of both rounds, which is independent; the groups are those that were drawn."""
+        """Independent noise of both rounds, with the drawn groups."""
         _, second, drawn = self.settled(noisy)
         generator, first = replicate_generator(noisy), self.mechanism.first
         found = dict(second.replicate_noise(drawn, number))

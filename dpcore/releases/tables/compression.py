@@ -121,7 +121,7 @@ def _sensitivity(
 ) -> Fraction:
     """The sensitivity of tables with multiplied counts: in the L1 norm, or squared in the L2 norm.
 
-    ``products``: what sums of products add to the squared norms of two records' difference, and of one.
+    ``products``: the squared norms that sums of products add for two records' difference, and for one.
     """
     norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
     present = Fraction(_norm(times, noise))
@@ -131,7 +131,7 @@ def _sensitivity(
 def paired_numbers(
     domain: Domain, tables: Sequence[Attributes], noise: TableNoise, keep: int
 ) -> tuple[Pair, ...]:
-    """The pairs of columns in order whose products are summed: with many values, and one of them wide.
+    """The pairs of ordered columns whose products are summed: with many values, at least one wide.
 
     Laplace noise would cost too much: it is priced by the sum over all pairs.
     """

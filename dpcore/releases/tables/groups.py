@@ -35,7 +35,7 @@ def kinds_of_cells(
     position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
 ) -> Integers:
     """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    # A point mass gets its own group: if another bin begins with it, a wider bin would not contain it.
     points = axis.points if isinstance(axis, Bins) else ()
     conditions: list[tuple[int, ...]] = [(point,) for point in points]
     if isinstance(axis, Bins) and axis.masses:

@@ -236,7 +236,7 @@ class Hierarchy(AgreedTables):
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all levels, after least squares."""
         generator, nothing = replicate_generator(noisy), np.zeros(self.mechanism_size)
-        # With known totals the estimates of no counts at all are not zero.
+        # With known totals, estimates from zero counts are not zero.
         start = self._joined(self.estimates(nothing))
 
         def noise() -> Floats:
@@ -310,7 +310,7 @@ class Hierarchy(AgreedTables):
             )
         ]
         names = ("over all regions", *(f"by {name}" for name in self.regions.domain.names))
-        counted = "root mean square of {:,} regions, {:.4g} at most"
+        counted = "root mean square of {:,} regions, at most {:.4g}"
         for level in self.measured:
             variance = self.variances[level]
             if not variance.any():

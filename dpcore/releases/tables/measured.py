@@ -38,9 +38,9 @@ TableNoise = Literal["discrete-laplace", "discrete-gaussian"]
 class MeasuredTables:
     """Count tables over ``sets`` of positions in a domain of this shape, each ascending.
 
-    ``aim``: what the precisions are chosen for; None if all tables get the same.
-    ``bought``: the noise, if the share also pays for another draw; ``times``: for each table, the
-    factor that multiplies its counts before that noise is added.
+    ``aim``: the aim of the precisions; None if all tables get the same.  ``bought``: the noise, if the
+    share also pays for another draw; ``times``: for each table, the factor that multiplies its counts
+    before that noise is added.
     """
 
     shape: tuple[int, ...]

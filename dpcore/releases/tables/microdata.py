@@ -1,4 +1,4 @@
-"""Synthetic microdata from private two-way margins, the kind of release that most users want.
+"""Synthetic microdata from private two-way margins.
 
 One draw measures count tables over pairs of columns as for ``Margins``: all pairs unless the plan
 names fewer, and the larger sets that it names.  The choice of tables and their parts of the budget are
@@ -225,11 +225,11 @@ class Microdata(FittedTables):
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""
-        # By its bytes, because a cache cannot compare draws.
+        # The cache compares bytes, because it cannot compare draws.
         denoised = _denoised(self, noisy.to_bytes())
         return fit_weighted(
             self.domain.shape,
-            # Again: shrinkage and declining ends have put records into excluded cells.
+            # Cleared again: shrinkage and declining tails may put records into excluded cells.
             [clear_forbidden_cells(margin, self.rules) for margin in denoised],
             rows,
             post_processing_generator(noisy),
@@ -251,7 +251,7 @@ def all_pairs(domain: Domain, nested: Sequence[Nested]) -> tuple[Attributes, ...
 def require_within(memory: int, needed: int, rows: int) -> None:
     """Raise ``ValueError`` if tables and ``rows`` records need more bytes than ``memory``."""
     if needed > memory:
-        taken, fewer = "the tables of counts and what is fitted to them", ""
+        taken, fewer = "the tables of counts and their model", ""
         if rows:
             taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
         raise ValueError(

@@ -53,7 +53,7 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 
-MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
+MEASURED = {"measured": "sum over all periods to date, each multiplied by a public number"}
 """The quantity of a run if nothing else can be computed."""
 
 MEANINGS = ", ".join(f"{name} ({words})" for name, words in (QUANTITIES | MEASURED).items())
@@ -96,7 +96,7 @@ class SeriesRun(Release):
 
     @cached_property
     def of_period(self) -> Release:
-        if any(self.factor.steps[1:]):  # then one run measures no period
+        if any(self.factor.steps[1:]):  # one run alone then does not measure its period
             return self
         return replace(self.tables, rows=self.rows, share=self.share, adjacency=self.adjacency)
 
@@ -174,7 +174,7 @@ class SeriesRun(Release):
         runs = [*earlier, (self, noisy)]
         if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
             return runs, self.factor, list(QUANTITIES)
-        # Counted in this run's own units, what it measured is the count of a first period.
+        # Alone, the measured sum is treated as the count of a first period.
         return [(self, noisy)], each_alone(1), ["measured"]
 
     def replicate_noise(
@@ -247,7 +247,7 @@ class SeriesRun(Release):
 
 
 def _sum_of(quantity: str) -> str:
-    """The phrase for the sum over periods that a quantity is."""
+    """The phrase for the periods that a quantity sums over."""
     return "period" if quantity == "measured" else quantity
 
 

@@ -62,7 +62,7 @@ def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
 def with_declining_ends(table: Margin, ends: Mapping[int, Ends], total: float) -> Margin:
     """The table with these records in the tails of its columns, and ``total`` records in all.
 
-    Records that a cell gains are distributed over the other columns as in all cells.
+    Records that a cell gains follow the distribution of the other columns in all cells.
     """
     counts = table.table.copy()
     for place, attribute in enumerate(table.attributes):
