@@ -4,9 +4,9 @@ The coefficients beta of a model solve, with z the terms and y the response,
 
     sum over records of psi = 0,          psi = z (y - mean(z beta)).
 
-Synthetic records have all columns together, but they are shrunk: their tables are not those of the
-survey.  The noisy tables are unbiased, but have few columns each.  So the sum over the records is
-corrected by the tables (a regression estimator, as in survey sampling):
+Synthetic records have all columns together, but they are shrunk: their tables differ from the survey's.
+The noisy tables are unbiased, but have few columns each.  So the sum over the records is corrected by
+the tables (a regression estimator, as in survey sampling):
 
     psi  ~  c_1 f_1 + ... + c_q f_q          regression over the records on features: 1, z_i, y, z_i z_j,
                                              z_i y, y^2, each a function of the columns of one table
@@ -14,8 +14,7 @@ corrected by the tables (a regression estimator, as in survey sampling):
 
 The residuals of the regression have mean zero over the records, and are assumed to have mean zero over
 the survey.  For a linear model psi is a sum of features, there are no residuals, and the solution solves
-the normal equations with noisy moments.  ``spanned`` is the share of psi's variance that the tables
-explain.
+the normal equations with noisy moments.  ``spanned``: the share of psi's variance in the tables.
 
 A curved model is linearised repeatedly, as in Newton's method, with one change.  Linearising at the
 solution itself would follow the noise: the solution may be farther from the truth than r, the fit to the
@@ -174,7 +173,7 @@ class _Known:
 
     @cached_property
     def _regression(self) -> tuple[Floats, Floats]:
-        # Each in its own unit, so that features in thousands do not hide those of 0 and 1.
+        # Each in its own unit, so that features in thousands do not hide features of 0 and 1.
         units = np.sqrt(self.shares @ self.features**2)
         units = np.where(units > 0, units, np.inf)  # a feature that is always zero explains nothing
         moments = self.features.T * self.shares / units[:, None]
@@ -200,8 +199,7 @@ class _Line:
     """The equations, linearised at the coefficients ``at``.
 
     ``score``: (m, p) of the records; ``slope``: (m, p) its derivative by the predictor; ``on``: (q, p)
-    its regression on the features; ``on_change``: (q, p, p) the derivative of ``on`` by the
-    coefficients.
+    its regression on the features; ``on_change``: (q, p, p) its derivative by coefficients.
     """
 
     known: _Known

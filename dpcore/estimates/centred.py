@@ -3,7 +3,7 @@ solved as exactly as with numbers around 0.
 
 From every term its regression, over the records, on other terms of some of its columns is subtracted.
 If some terms add up to a constant, the others are centred at their means, and so is the response of a
-linear model.  Coefficients b of these terms z C become those of the formula's terms z by b -> C b:
+linear model.  Coefficients b of these terms z C become C b for the formula's terms z:
 
     z C b = z (C b)
 

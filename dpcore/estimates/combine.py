@@ -31,11 +31,10 @@ Rubin 2003.)
 
 **Conditions.**  q is smooth enough to be linear over the noise, and a function of measured tables;
 errors do not include its other assumptions.  Tables with cells near zero are not reached where T + e_m
-is negative, and then B would be too small: the redraws are made larger, which helps for most questions
-but not for all (``dpcore.post.records.implicates``; ``tasks.bundle.implicates`` says for which pairs of
-columns).  The number of records is the public one, or the noisy one of the release: shares, means and
-coefficients hardly depend on it, but totals of records have an error that the tables state and
-implicates do not show.
+is negative, and then B would be too small: the redraws are made larger, which helps most questions
+(``dpcore.post.records.implicates``; ``tasks.bundle.implicates`` says for which pairs of columns).  The
+number of records is the public one, or the noisy one of the release: shares, means and coefficients
+hardly depend on it, but totals of records have an error that only the tables state.
 
 >>> estimates, variances = np.array([[2.1], [1.9], [2.3], [1.7]]), np.full((4, 1), 0.01)
 >>> found = combine(estimates, variances)

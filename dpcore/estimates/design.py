@@ -1,7 +1,7 @@
 """The variables of a model: each has a value in every record and a mean in every cell of a table.
 
-The records are synthetic, and the cells are those of the columns that a variable depends on.  Noisy
-tables over these cells correct what the records give (``estimates.calibrated``).
+The records are synthetic; the cells belong to the columns that a variable depends on.  Noisy tables over
+these cells correct the results from the records (``estimates.calibrated``).
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class ModelRecords:
 class ModelDesign:
     """A response, the terms of a formula, and for each nullable column whether it is not null.
 
-    ``records``: ``kept`` excludes those that the model leaves out; ``notes``: how the formula coded
-    categories.
+    ``records``: ``kept`` is false for records that the model leaves out; ``notes``: how the formula
+    coded categories.
     """
 
     formula: str

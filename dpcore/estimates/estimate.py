@@ -69,7 +69,7 @@ class Estimate:
         return self + _as_estimate(other) * -1
 
     def __truediv__(self, by: float | Estimate) -> Estimate:
-        """The quotient with a public number, such as the rows, or a noisy number of another draw.
+        """The quotient by a public number, such as the rows, or by a noisy number of another draw.
 
         A quotient of noisy numbers has the standard error of the delta method, as in ``share_of``, or
         Fieller's set if the divisor is near zero.  Raises ``InputError`` for two numbers of one draw.

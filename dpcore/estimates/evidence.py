@@ -20,7 +20,7 @@ class Evidence:
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
     or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: what sampling errors assume in addition to independent records;
+    unit may have; ``assumes``: assumptions of the sampling errors in addition to independent records;
     ``alone``: by name of a column, its evidence in its own cells, if other tables have merged cells.
     """
 

@@ -34,7 +34,7 @@ from dpcore.releases.table import (
 
 @dataclass(frozen=True, eq=False)
 class DrawnRelease:
-    """One release, its draw and the draw's digest, and what it measured."""
+    """One release, its draw, the draw's digest, and its agreement."""
 
     name: str
     release: TableOfCounts

@@ -1,7 +1,7 @@
 """Models from noisy tables and synthetic records: coefficients with errors from sampling and privacy.
 
 ``estimates.calibrated`` has the theory.  The records follow the noisy tables of one release; the tables
-are those of all releases of the bundle together.
+are estimated from all releases of the bundle together.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of its information that comes from noisy tables; the rest comes from the model
-    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: what its
-    errors assume (for a model, see the model's notes).
+    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: assumptions of
+    its errors (for a model, see the model's notes).
     """
 
     name: str
@@ -134,14 +134,14 @@ class Coefficient:
 
 
 Answers = tuple[tuple[Coefficient, ...], tuple[str, ...]]
-"""Coefficients, and notes on what the reader should know of them."""
+"""Coefficients, and notes for their reader."""
 
 
 def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     """Fit a linear, logistic (``binomial``) or Poisson model.
 
     Raises ``InputError`` if the columns of a term were not measured together with the response or with
-    those of another term, and if the model has no solution.
+    another term's columns, and if the model has no solution.
     """
     _require_measured(design, evidence)
     coefficients, hidden = [], dict[str, list[str]]()
@@ -301,10 +301,9 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
 
 
 def _is_endless(place: int, coefficients: Floats, design: ModelDesign, solved: ModelDesign) -> bool:
-    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.  A
+    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.
 
-    constant is judged where the other terms are nearest to zero, such as in the first year.
-
+    A constant is judged where the other terms are nearest to zero, such as in the first year.
     ``solved``: the design with centred terms.
     """
     if design.terms[place].attributes:

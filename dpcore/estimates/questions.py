@@ -189,8 +189,7 @@ def _quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
     error = (evidence.most * level * (1 - level) / rows + privacy) ** 0.5
-    # The position of an end inside its bin is unknown: the interval ends at edges, or the last whole
-    # number.
+    # Positions inside bins are unknown: the interval ends at edges, or at the last whole number.
     first = min(np.searchsorted(rising, level - SIGMAS_95 * error, side="right") - 1, last)
     end = max(np.searchsorted(lasting, level + SIGMAS_95 * error), last + 1)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
@@ -228,8 +227,7 @@ def _place(evidence: Evidence, name: str) -> int:
 
 
 def _shares(evidence: Evidence, one: str, other: str) -> tuple[Attributes, Floats, float, Booleans]:
-    """For two columns: attributes, shares of the records without nulls, their number, which cells
-    count."""
+    """For two columns: attributes, shares of records without nulls, their number, which cells count."""
     if one == other:
         raise InputError(f"{one}: name two columns")
     attributes = tuple(sorted(_place(evidence, name) for name in (one, other)))

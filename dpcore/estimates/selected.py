@@ -6,7 +6,7 @@ once with the intended probability, whichever are shown.
 
 A weighted sum of Gaussian noises is within its normal quantile.  For a weighted sum of Laplace noises
 with variance v the moment generating function is at most 1 / (1 - v s^2 / 2), and Chernoff's bound gives
-the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is such a sum too.
+the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is also a sum.
 
 Where a column may be null, W counts the records that have a value: otherwise a question that not
 everybody was asked would seem to differ between groups of which different shares were asked.
@@ -100,7 +100,7 @@ def deviations(chance: float, gaussian: bool) -> float:
 def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, ShareInterval] | None:
     """The part of one column with the share nearest to a half, and this share; None without an interval.
 
-    Its interval is one of those of all ``possible_parts``.
+    Bonferroni counts ``possible_parts`` intervals.
     """
     (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
     whole, parts = counts @ _valued(axis), _parts(axis, counts, tails=True)[0]
@@ -114,7 +114,7 @@ def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, Share
 def share_of_all(measured: MeasuredColumns, part: Part, chance: float) -> ShareInterval:
     """The share of a part of one column among records with a value; NaN where there is no interval.
 
-    Its interval is one of those of all ``possible_parts``.
+    Bonferroni counts ``possible_parts`` intervals.
     """
     (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
     sums = _weights(axis, part), _valued(axis)
@@ -137,7 +137,7 @@ share of records exceeds ``CLEAR``, one column nearly determines the other: no c
 
 LEVELS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 FEW, TRIED = 7, 12
-"""Columns of more than ``FEW`` cells are cut near ``LEVELS``; ``TRIED`` contrasts of a table get
+"""Columns of over ``FEW`` cells are cut near ``LEVELS``; ``TRIED`` contrasts of a table get
 intervals."""
 
 
@@ -214,7 +214,7 @@ def _valued(axis: Axis) -> Floats:
 
 
 def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part], list[Part]]:
-    """The parts of a column that are compared, and those that divide it; null is in none of them."""
+    """The parts of a column that are compared, and the parts that divide it; no part contains null."""
     cells = axis.size - axis.nullable
     if not in_order(axis):
         alone = [(i, i + 1) for i in range(cells)]

@@ -23,9 +23,8 @@ TOWER = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What a plot shows: shares of the records in the bars between ``edges`` (k + 1,), and shares of the
-    records at most ``points``; ``left_out``: values that would tower above the bars, with both
-    shares."""
+    """What a plot shows: shares of records in the bars between ``edges`` (k + 1,), and at most
+    ``points``; ``left_out``: values that would tower above the bars, with both shares."""
 
     edges: Floats
     points: Floats

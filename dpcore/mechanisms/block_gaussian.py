@@ -1,7 +1,7 @@
-r"""Discrete Gaussian noise on blocks of an integer vector, each at a scale of its own.
+r"""Discrete Gaussian noise on blocks of an integer vector, with a scale for each block.
 
 A block may be measured by differences alone: noise is added to each cell of a table, and the output
-contains nothing about the table's sums over the axes in question (``blocks``).
+contains nothing about the table's sums over the block's axes (``blocks``).
 
 Claim.  Input: integer vectors in blocks x_b with weights 0 < w_b <= 1.  |x_b| is the Euclidean norm of
 a block; for a block of differences it is the norm of its table with the axes centred.  Neighbours: any

@@ -1,8 +1,8 @@
-"""A statistic in blocks, each with noise at a scale of its own, measured whole or by differences alone.
+"""A statistic in blocks; each has its own noise scale, and is measured whole or by differences alone.
 
 If a block of axes (3, 4) is measured by differences, noise is added to all twelve cells and the result
-is the (3 - 1)(4 - 1) differences to the last cell of either axis.  They determine the table with both
-axes centred, and contain nothing about its sums.
+is the (3 - 1)(4 - 1) differences to the last cell of either axis.  The differences determine the table
+with both axes centred, and contain nothing about its sums.
 """
 
 from __future__ import annotations

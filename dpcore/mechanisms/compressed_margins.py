@@ -19,12 +19,12 @@ checks it).
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
 groups; merging acts on each record alone, so a record changes a table of groups by no more than a table
 of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies its
-sensitivity by that number.  The sums move by what ``quadrants`` claims, whichever the scores are.
-``again`` has the joint sensitivity of the multiplied tables and the sums.  ``rounds`` proves both
+sensitivity by that number.  The sums move by at most the bound of ``quadrants``, whatever the scores
+are.  ``again`` has the joint sensitivity of the multiplied tables and the sums.  ``rounds`` proves both
 prices.
 
-Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
-Y1, then the second round.
+Ranges.  Those of the noise.  The number of groups is public, and so is the length of the result: Y1,
+then the second round.
 
 Source.  Bun & Steinke 2016, Lemma 2.3.
 """

@@ -14,12 +14,12 @@ Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there 
 2 k D <= alpha scale (the privacy line checks it).  D is the release's claim, proved there.
 
 Proof.  Where no score of a choice moves by more than d, a neighbour changes the weight exp(-score/scale)
-of each candidate by a factor of at most exp(d/scale), and the sum of all weights by as much the other
-way; choices are independent, and the sum of all d is at most k D. The log-ratios of all candidates of
-a choice lie within an interval of length a = 2 d/scale, not 2 a: the choice is a-bounded-range, and so
-a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times the sum of all d, so at
-most k D^2.  Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches
-cost nothing.
+of each candidate by a factor of at most exp(d/scale), and the sum of all weights by at most the same
+factor in the opposite direction; choices are independent, and the sum of all d is at most k D. The
+log-ratios of all candidates of a choice lie within an interval of length a = 2 d/scale, not 2 a: the
+choice is a-bounded-range, and so a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most
+D times the sum of all d, so at most k D^2.  Where d = 0 a choice has the same law for both neighbours:
+groups that no neighbour reaches cost nothing.
 
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of

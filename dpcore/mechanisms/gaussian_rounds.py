@@ -2,9 +2,9 @@
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the sum of round i moves by
 at most S_i in the squared L2 norm, whatever the noisy sums before it are.  Output: the sums of all
-rounds, each plus discrete Gaussian noise of variance V.  With S the sum of all S_i, it costs what a
-single draw of that noise costs on a vector of squared sensitivity S: S/(2 V)-zCDP, and (alpha, beta,
-0)-DP wherever either proof of ``gaussian`` gives this for that draw, with S coordinates that may differ.
+rounds, each plus discrete Gaussian noise of variance V.  With S the sum of all S_i, it costs as much as
+a single draw of that noise on a vector of squared sensitivity S: S/(2 V)-zCDP, and (alpha, beta, 0)-DP
+wherever either proof of ``gaussian`` gives this for that draw, with S coordinates that may differ.
 
 Preconditions.  The terms of a round depend only on the records and on the earlier noisy sums; one unit
 changes their sum by at most S_i, rounding included, whatever the other records are (``Sums``).  Each

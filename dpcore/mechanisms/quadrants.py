@@ -9,8 +9,8 @@ other two.  It costs as much as one table, and has as much noise as one cell.
     result             for each pair of columns, the sum over records of the product of both scores
 
 Claim.  Let q pairs of d columns have scores of at most u = UNIT in absolute value.  One record's
-products have a squared L2 norm of at most q u^4, and those of two records differ by at most min(4 q,
-d^2) u^4 in this norm.
+products have a squared L2 norm of at most q u^4, and the products of two records differ by at most min(4
+q, d^2) u^4 in this norm.
 
 Proof.  Each product is at most u^2, and two differ by at most 2 u^2.  For the d^2, count all d (d - 1)/2
 pairs of these columns, which adds squares.  With scores s and t of the two records, the difference has
@@ -43,7 +43,7 @@ UNIT = 8
 
 def half_scores(counts: Integers, values: int) -> Integers:
     """The scores (groups,) of groups with these noisy counts (groups,), of which the first ``values``
-    hold values."""
+    have values."""
     if values < 2:  # if one group has all values, there is no relation to show
         return np.zeros(len(counts), dtype=np.int64)
     below = np.cumsum(np.maximum(counts[:values], 0))

@@ -1,7 +1,7 @@
-"""A sequence of draws, where each measures what the earlier noisy draws chose.
+"""A sequence of draws: the earlier noisy draws determine what the next one measures.
 
 Each round adds noise or makes choices (``exponential``).  Its law is public and does not depend on the
-rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
+rounds before it: ``Rounds.laws``.  Each round crosses the privacy line separately, at its own price.
 Together they cost either of two prices:
 
     the sum            of all alphas, or of all rhos: for rounds of any law
@@ -232,7 +232,7 @@ class Rounds(Mechanism):
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
     """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
-    # In rho, because a Gaussian round has no alpha without a beta of its own.
+    # In rho, because a Gaussian round without its own beta has no alpha.
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))

@@ -16,9 +16,9 @@ Preconditions.  (K - 1) n < 2^61 (the release checks it: ``largest_statistic``);
 rounded up (the privacy line checks them).
 
 Proof.  Replacing a record moves every x_(j) by at most one rank, so U_k(X) <= U_(k+1)(X') and L changes
-by at most one.  Except with probability 4 (a + 1)/n, a record and its random replacement both lie inside
-the a + 1 outermost of the n - 1 others on either side; then the sum moves by at most U_0 <= S_L of
-either table.  Changing the scale by one level costs alpha/2, except in a tail beyond t = scale
+by at most one.  Except with probability 4 (a + 1)/n, a record and its random replacement both lie
+between the a + 1 lowest and the a + 1 highest of the n - 1 others; then the sum moves by at most U_0 <=
+S_L of either table.  Changing the scale by one level costs alpha/2, except in a tail beyond t = scale
 (alpha/2)/(growth - 1) of chance at most
 
     beta = exp(alpha/4 - (alpha/2)/(growth - 1))
@@ -120,8 +120,8 @@ class SmoothLaplace(Mechanism):
 
     The statistic is the number of records at each of ``codes`` codes.
 
-    ``rows``: the public number of records; ``trimmed``: a + 1, the number of outermost records on
-    either side that the width ignores.
+    ``rows``: the public number of records; ``trimmed``: a + 1, the number of lowest, and of highest,
+    records that the width ignores.
     """
 
     codes: int
@@ -212,7 +212,7 @@ class SmoothLaplace(Mechanism):
         return np.array([step // _STEPS for step in self._numerators])
 
     def scale(self, level: int) -> Fraction:
-        """The scale of the noise at a level; beyond the table, that of the table's nearest end."""
+        """The scale of the noise at a level; beyond the table, the scale at the table's nearest end."""
         step = self._numerators[min(max(level, 0), len(self._numerators) - 1)]
         return 2 * Fraction(step, _STEPS) / self.alpha
 

@@ -88,7 +88,7 @@ class StabilityEvent(Event):
 
     @property
     def _of_one_record(self) -> bool:
-        """Whether the sensitivity is that of one record in one cell, for the event's neighbours."""
+        """Whether the sensitivity is right for one record in one cell and the event's neighbours."""
         allowed = self.adjacency.sensitivity(moved=2, present=1)
         return self.adjacency.most == 1 and self.l1_sensitivity == allowed
 
@@ -129,7 +129,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
-        # The price holds only if an empty cell is never published, even one that is passed with a 0.
+        # The price requires that no empty cell is published, even if it is passed with a count of 0.
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 

@@ -41,8 +41,7 @@ class Samplable(Release):
     """A release from which synthetic records can be drawn."""
 
     refines: ClassVar[Literal["density", "counts"] | None] = None
-    """How the release can place values inside another release's bins: by a density, by counts, or
-    not."""
+    """How the release places values inside another release's bins: by a density, by counts, or not."""
 
     rules: tuple[Rule, ...] = ()
     """Rules that hold in every synthetic record."""

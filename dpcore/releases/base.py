@@ -1,9 +1,9 @@
 """The interface of every release, with and without data.
 
 A release is a frozen dataclass of public values.  Without data it says which tally it needs
-(``domain``), what noise its share of the budget buys (``mechanism``, which knows its sensitivity
-and its privacy event) and how wrong its result will be (``expected_error``).  With data it does
-two things, one on each side of the privacy line:
+(``domain``), what noise its share of the budget buys (``mechanism``, with its sensitivity and privacy
+event) and how wrong its result will be (``expected_error``).  With data it does two things, one on each
+side of the privacy line:
 
     tally --statistic--> Exact --[ perturb ]--> Noisy --publish--> tables
 
@@ -54,7 +54,7 @@ Chart = Literal[
 """How the tables of a release are drawn:
 
     cells        counts of cells: bars with intervals, or a heat map
-    regions      the total of each of the larger regions: bars with intervals
+    regions      the totals of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
     curves       a function of one or two columns for each group
     mean-curves  means at several times inside their band, for each group
@@ -71,7 +71,7 @@ Chart = Literal[
 """
 
 LARGEST_STATISTIC = 2**61
-"""Exact numbers stay below this, which is half of what the privacy line accepts."""
+"""Exact numbers stay below this, half of the limit of the privacy line."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Release(ABC):
 
     @property
     def preparation(self) -> Work:
-        """The time and memory for what the mechanism computes from a table before it draws."""
+        """The time and memory of the mechanism's computations on a table before it draws."""
         return Work()
 
     @property
@@ -278,7 +278,7 @@ def outside(axis: Axis, lower: float, upper: float) -> ValueError:
 
 
 def post_processing_generator(noisy: Noisy) -> np.random.Generator:
-    """A generator for post-processing: it protects nothing, and is reproducible.
+    """A reproducible generator for post-processing: it gives no privacy.
 
     It is seeded by the noisy statistic, so that the same draw always publishes the same bundle.
     """

@@ -1,14 +1,14 @@
 """Replicates: the published unbiased numbers with the noise drawn again, as in survey statistics.
 
-A reader without covariances computes f on the published column and on each replicate of it:
+Without covariances, a reader computes a statistic f on the published column and on each replicate of it:
 
     SE(f)^2 = mean over r of (f(replicate_r) - f(published))^2
 
-Replicate r is the published column plus noise of the law that is already in it, drawn by an ordinary
-generator.  One draw of noise goes through the same linear steps as the statistic, and serves all tables
-of a release.  So the tables of a replicate agree as the published ones do, and the error of a sum, share
-or index over several tables is right too.  This is the parametric bootstrap (Efron & Tibshirani 1993,
-section 6.5), exact for sums.  Replicates are made from published numbers alone.
+Replicate r is the published column plus new noise of the same law, drawn by an ordinary generator.  One
+draw of noise goes through the same linear steps as the statistic, and serves all tables of a release.
+So the tables of a replicate agree as the published ones do, and the error of a sum, share or index over
+several tables is right too.  This is the parametric bootstrap (Efron & Tibshirani 1993, section 6.5),
+exact for sums.  Replicates are made from published numbers alone.
 
 >>> replicate_names(3), replicates_within(40, 2**22)
 (['replicate_01', 'replicate_02', 'replicate_03'], 16)

@@ -128,7 +128,7 @@ class Published:
 def interval_columns(
     lower: NDArray[Any], upper: NDArray[Any], of: str, names: tuple[str, str] = ENDS
 ) -> list[TableColumn]:
-    """Columns with the ends of 90% intervals for what ``of`` names."""
+    """Columns with the ends of 90% intervals for the quantity ``of``."""
     return [
         TableColumn(name, values, f"{side} end of a 90% interval for {of}")
         for name, values, side in zip(names, (lower, upper), ("Lower", "Upper"), strict=True)
@@ -169,7 +169,7 @@ def exact_interval(
 
     ``half_width(level)``: the size that symmetric noise exceeds with probability at most 1 - level.
     """
-    # Noise is beyond the second width in one direction as often as beyond the first in either.
+    # Noise exceeds the second width in one direction as often as it exceeds the first in either.
     return bounded_interval(noisy, half_width(LEVEL), half_width(2 * LEVEL - 1), most)
 
 

@@ -57,7 +57,7 @@ class Choice(Protocol):
 
 class TunedRelease(Release, Generic[Settled]):
     """A release at a chosen setting; ``part``: the fraction of the share for the choice (of rho or
-    precision with Gaussian noise, else of alpha); ``rule``: how the setting is chosen."""
+    precision with Gaussian noise, otherwise of alpha); ``rule``: how the setting is chosen."""
 
     part: Fraction
     rule: Any

@@ -12,9 +12,9 @@ each column is counted in two tables:
 replacing it moves 2 in each.  So for k columns the squared L2 norm changes by at most 2k, or 4k.
 
 **Published values.**  With half-width t of the noise at level 1 - 0.1/K for one of K cells, all K noisy
-counts are within t of the exact ones with a probability of at least 90% (union bound).  Those above t
-are published with the interval +- t, so all intervals hold at once, although the values were selected;
-in particular, with that probability each published value has a record.
+counts are within t of the exact ones with a probability of at least 90% (union bound).  Counts above t
+are published with the interval +- t, so all intervals are right at once, although the values were
+selected; in particular, with that probability each published value has a record.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Heaping(Release):
 
     @property
     def work(self) -> Work:
-        """Noise is drawn for all values, and nearly none of them are published."""
+        """The work: noise is drawn for all values, although few of them are published."""
         return Work(VALUE * sum(self._sizes), VALUE_BYTES * sum(self._sizes))
 
     def statistic(self, tally: Tally) -> Exact:

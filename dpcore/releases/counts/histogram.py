@@ -114,7 +114,7 @@ class Histogram(TableOfCounts, Samplable):
 
     def counts(self, noisy: Noisy) -> Integers:
         """Non-negative whole counts; in a dense histogram they add up to the rows if these are public,
-        else to the rounded sum of the noisy counts."""
+        otherwise to the rounded sum of the noisy counts."""
         if self.thresholded:
             return noisy.values  # all are above the threshold, which is not negative
         return self._adjusted(noisy.values)

@@ -85,7 +85,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         return bool(np.median(widths[widths > 0.0]) >= self.bandwidths[place])
 
     def mass(self, noisy: Noisy) -> float:
-        """Records over the rows of the plan: 1 if they are public, else noisy and positive."""
+        """Records over the rows of the plan: 1 if they are public, otherwise noisy and positive."""
         return max(self.noisy_mass(noisy), 1 / self.rows) if self.counts_mass else 1.0
 
     def hides(self, noisy: Noisy) -> bool:

@@ -1,9 +1,8 @@
 """The common part of the two bases of a smooth density: which functions are kept, and their damping.
 
 A density is 1 plus a sum of basis functions, each damped by its lambda.  The coefficient of the
-constant function is the mass; it is public if the number of records is, and else kept with the other
-coefficients.
-``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
+constant function is the mass; it is public if the number of records is public, and otherwise kept with
+the other coefficients.  ``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ class Basis(ABC):
 
     meaning: ClassVar[str]
     half_turns: ClassVar[int]
-    """Half turns of the lowest frequency from bound to bound, and the number of functions per
-    frequency."""
+    """Half turns of the lowest frequency from bound to bound, and the functions per frequency."""
 
     @classmethod
     def limit(cls, frequencies: int) -> int:
@@ -95,9 +93,8 @@ class Basis(ABC):
     def kernel_extremes(cls, bandwidth: float) -> tuple[float, float]:
         """The largest k(x, x) and the smallest k(x, y) of the kernel in one dimension.
 
-        They are 1 + 2 times the sum of lambda_j over the frequencies, at one bound, and 1 + 2 times the
-        sum of (-1)^j lambda_j, at opposite bounds or half a turn away.  The kernel is a heat kernel, and
-        so positive.
+        They are 1 + 2 sum of lambda_j over the frequencies, at one bound, and 1 + 2 sum of (-1)^j
+        lambda_j, at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive.
         """
         # Further terms are below exp(-40).
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1
@@ -125,7 +122,7 @@ class Basis(ABC):
 
     @property
     def known(self) -> float:
-        """The density if all coefficients are zero: 1 if the mass is public, else 0."""
+        """The density if all coefficients are zero: 1 if the mass is public, otherwise 0."""
         return 0.0 if self.mass else 1.0
 
     @classmethod

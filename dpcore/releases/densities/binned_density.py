@@ -59,7 +59,7 @@ class BinnedDensity(Density):
 
     @property
     def _sensitivity(self) -> Fraction:
-        # A record has ``whole`` parts, or none if it has no value; replacing it changes at most 2
+        # A record has ``whole`` parts, or none without a value; replacing it changes at most 2
         # ``whole``.
         moved, present = Fraction(2 * self.whole), Fraction(self.whole)
         return self.adjacency.sensitivity(moved=moved, present=present)
@@ -100,7 +100,7 @@ class BinnedDensity(Density):
             block = slice(start, start + _BLOCK)
             cells, parts = self.parts(tally.domain.unpack(tally.cells[block]))
             np.add.at(totals, cells, parts * counts[block, None])
-        # Moving a number to the nearest one in range brings no two tables farther apart.
+        # Moving numbers to the nearest ones in range increases no difference between tables.
         return np.minimum(totals, self.largest_statistic).astype(np.int64)
 
     def _along_axes(self, factors: Callable[[type[Basis], int, int], Floats]) -> Iterator[Floats]:

@@ -8,8 +8,8 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
 Errors are stated as in ``banded``; the smoothing bias of the kernel is estimated in a separate column.
 
 Records without a value in some column are left out (``answered``).  If the number of the other records
-is private, the released coefficients are those of the density times m, where m is that number over the
-rows of the plan, and m is the first coefficient.  The published density is f/m, and
+is private, let m be this number over the rows of the plan.  The released coefficients are the density's
+times m, and m is the first one.  The published density is f/m, and
 
     noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
 
@@ -374,8 +374,7 @@ class Density(BandedDensity, Samplable):
 
     @property
     def noise_squared(self) -> float:
-        """The integrated squared error from noise; in a uniform density the noise of the mass
-        cancels."""
+        """The integrated squared error from noise; for a uniform density noise in the mass cancels."""
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property

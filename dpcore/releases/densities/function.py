@@ -1,10 +1,10 @@
 """The published form of a kernel density with Gaussian-process noise, and its errors.
 
 **What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
-vectors to whole numbers.  Rounding to whole numbers adds half a step times a row of L
-(``Whitening.blur``).  The effect of moving records is bounded from the released function itself,
-smoothed once more, as for densities (``left_out``); beyond the bounds its values do not exceed the
-reflected ones, because no record is there.
+vectors to whole numbers.  Rounding adds half a step times a row of L (``Whitening.blur``).  Moving
+records is bounded from the released function itself, smoothed once more, as for densities
+(``left_out``); beyond the bounds its values do not exceed the reflected ones, because no record is
+there.
 
 If the number of records is private, the published function is f/m, where m is their noisy number over
 the rows of the plan, and its error includes the error of m.
@@ -80,15 +80,14 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
     )
 
     def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
-        """Standard errors of the density of mass one, f/m: its noise is the noise in f - (f/m) m, over
-        m."""
+        """Standard errors of the density of mass one, f/m: its noise is (noise in f - f/m noise in
+        m)/m."""
         noise = self.mechanism.stddev * self.unit * lengths
         return np.asarray(np.sqrt(noise**2 + (relative * self.mass_stddev) ** 2) / mass)
 
     @property
     def binning(self) -> float:
-        """A bound, at any point, of the error from rounding to whole numbers, relative to a uniform
-        density."""
+        """A bound, at any point, of the error from whole numbers, relative to a uniform density."""
         return self.height * (math.prod(1 + w.blur(self.bits) for w in self.whitenings) - 1)
 
     @cached_property

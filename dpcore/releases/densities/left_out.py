@@ -22,10 +22,10 @@ for every image of a record, and over several axes
 
     |f(x) - f rounded(x)| <= mean of [prod (k_i + C_i k_i at bandwidth h_i sqrt 2) - prod k_i].
 
-The right hand side is linear in the records: a function whose coefficient is that of f times
-prod (1 + C_i lambda_i) - 1, because lambda at h sqrt 2 is lambda squared.  It is therefore estimated
-from the released coefficients themselves, and where the released function is nowhere farther than e from
-the exact one, the estimate is nowhere farther than (prod (1 + C_i) - 1) e from the bound.
+The right hand side is linear in the records: a function whose coefficients are f's times prod (1 + C_i
+lambda_i) - 1, because lambda at h sqrt 2 is lambda squared.  It is therefore estimated from the released
+coefficients themselves, and where the released function is nowhere farther than e from the exact one,
+the estimate is nowhere farther than (prod (1 + C_i) - 1) e from the bound.
 """
 
 from __future__ import annotations

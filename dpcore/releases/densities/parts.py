@@ -20,7 +20,7 @@ replacing it within a part by at most ``moved``.  Then a step to a neighbour mov
 ``present``, or replaces one within its part, or removes one from a part and adds one to another.  All
 other parts stay as they are.  QED
 
-For ``binned-laplace``, moved is 2 present already, so that the parts cost nothing; for
+For ``binned-laplace``, moved is 2 present already, so that several parts cost nothing; for
 ``spectral-gaussian``, moved^2 is 2 (largest - smallest) and present^2 is ``largest``, so that they cost
 little if the bandwidth is small.  Rounding to a lattice counts in each part that a step may touch.
 """
@@ -76,10 +76,9 @@ OF_POINTS = Uncertainty(
 
 @dataclass(frozen=True)
 class DensityOfParts(EstimatesDensity, Samplable):
-    """Densities of groups, with counts of point masses; ``density``: its columns and form are those of
-    each group's density.
-
-    The first axes of the domain, before those of the density, define the groups; there may be none.
+    """Densities of groups, with counts of point masses; ``density``: each group's density has its
+    columns and form.  The first axes of the domain, before the axes of the density, define the groups;
+    there may be none.
     """
 
     density: Density | None = None

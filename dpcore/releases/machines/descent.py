@@ -6,10 +6,10 @@ accelerated steps with the noisy gradient of the mean loss over all records, and
 last third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in
 which the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy
 gradients show that the loss bends too much for them (``STABLE``).  To give both sides the same weight,
-the first of these rounds only counts them, and moves nothing.
+the first of these rounds only counts them, without a step.
 
 Columns of numbers may be counted in a first round, so that their features are finer where records are
-many; else places are linear.  Counts are multiplied by a public whole number, which gives them the
+many; otherwise places are linear.  Counts are multiplied by a public whole number, which gives them the
 fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
@@ -81,8 +81,8 @@ ROWS_AT_ONCE = 2**13
 @dataclass(frozen=True, eq=False)
 class Records:
     """The records, private.  ``codes``: (k, features) of distinct records; ``signs``: (k,) of their
-    labels; ``counts``: (k,) how many of each are used; ``margins``: the counts of columns, as they are
-    measured."""
+    labels; ``counts``: (k,) how many of each are used; ``margins``: the counts of columns that the first
+    round measures."""
 
     codes: Integers
     signs: NDArray[np.int16]
@@ -159,7 +159,7 @@ class Descent:
 
     @cached_property
     def even(self) -> Design:
-        """The design with linear places; its sizes hold for any places."""
+        """The design with linear places; its sizes are the same for any places."""
         return Design(self.axes, tuple(map(even_places, self.axes)), self.waves)
 
     @cached_property
@@ -255,7 +255,7 @@ class Descent:
     ) -> Integers:
         """The exact sums of gradients (n, d)."""
         sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
-        # Floats add such numbers exactly and fast; larger ones are Python's, which have no limit.
+        # Floats add small whole numbers exactly and fast; larger ones are added as Python integers.
         exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
         kind = np.float64 if exact else object
         for part in _parts(len(rows)):

@@ -55,7 +55,7 @@ BLURRED = 0.25
 """Counts are useful if the error of half a column's counts is below this fraction of the records."""
 
 DESCENDED = 1.2e-9
-"""CPU seconds for each distinct row, number in it, and round."""
+"""CPU seconds per distinct row, number in the row, and round."""
 
 KNOWN = (
     "An upper bound, to first order: the noise of all gradients where the loss is flat. Not included:"
@@ -136,8 +136,7 @@ class GradientClassifier(Release):
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
         """The decision value f and an upper bound of its standard error, at cells (k, features).
 
-        f is computed from the published tables, so waves are not rounded here as they are in the
-        gradients.
+        f is computed from the published tables, so waves are not rounded here, unlike in the gradients.
         """
         learnt = self.learnt(noisy)
         design = learnt.design

@@ -1,11 +1,11 @@
 """Kernel machines with Gaussian-process noise, evaluable anywhere without the data.
 
-A machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
-(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
-space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
-largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half as much when one
-is added or removed, plus a bound from the solver's certified gap.  Isotropic Gaussian noise on the
-weights is Gaussian-process noise with the kernel as covariance: the function has the same standard error
+A machine is trained in a public feature space of dimension D that approximates the Gaussian kernel
+(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that space
+its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the largest
+slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half as much when one is added
+or removed, plus a bound from the solver's certified gap.  Isotropic Gaussian noise on the weights is
+Gaussian-process noise with the kernel as covariance: the function has the same standard error
 everywhere.
 
 Training minimises the sum of losses + lambda n ||f||^2.  If the number of records is private, n is the
@@ -160,8 +160,7 @@ class KernelMachine(Release):
 
     @property
     def largest_statistic(self) -> int:
-        # The weights are zero without records, and each added record moves them by at most the
-        # sensitivity.
+        # Without records weights are zero, and each added record moves them by at most the sensitivity.
         return Lattice.largest(self.most_rows)
 
     def statistic(self, tally: Tally) -> Exact:

@@ -10,7 +10,7 @@ by the exponential mechanism, with relative scores of these values (``mechanisms
 
 **Sensitivity.**  Let f be the minimiser for one table of n records, and let a record z be replaced by
 z'.  Then the minimum for the other table is at most the value of f for it, which is (l(f, z') - l(f,
-z))/n higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
+z))/n higher; the same is true with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
 mean of -l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
 
     ||f|| <= B = min(M kappa/(2 lambda), sqrt(l(0)/lambda)),    F moves by at most l(kappa B)/n,

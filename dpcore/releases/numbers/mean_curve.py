@@ -11,7 +11,7 @@ may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the s
 of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
 M trace(G) least.  The half-width of the band is the number of standard errors that simulated noise
 exceeds nowhere in 90% of draws.  Between two times curves, estimates and ends of intervals are straight
-lines, so a band that holds at all times also holds between them; standard errors there are upper
+lines, so a band that is right at all times is also right between them; standard errors there are upper
 bounds.
 
 If N is noisy, an interval contains all m with |S_t - m N| within their standard errors (Fieller 1954),
@@ -238,14 +238,14 @@ class MeanCurve(Release):
         return 1 / self.record if self.counted else 0.0
 
     def _lengths(self, means: Floats) -> Floats:
-        """The standard deviations (T,) of S_t - m_t N for means m (T,), over that of the noise."""
+        """The standard deviations (T,) of S_t - m_t N for means m (T,), relative to the noise."""
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
         """The standard errors within which noise in a mean curve m (T,) stays in 90% of draws."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
-        # Not interpolated, so that the band holds in at least 90% of the simulated draws.
+        # Not interpolated, so that the band is right in at least 90% of the simulated draws.
         return float(np.quantile(largest, LEVEL, method="higher"))
 
     def stated(self, noisy: Noisy) -> tuple[dict[str, Floats], Floats, Floats]:

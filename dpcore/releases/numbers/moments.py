@@ -87,7 +87,7 @@ class Moments(Release):
 
     @property
     def _public(self) -> int:
-        """The number of leading products that are public: that of degree 0 if the rows are public."""
+        """The number of leading products that are public: one, of degree 0, if the rows are public."""
         return int(self.adjacency.public_rows)
 
     @property

@@ -5,8 +5,8 @@ A cell c of the grid is a q-quantile of n records where
     records below c  <=  q n  <=  records below c or in it;        otherwise its score is the number of
                                                                    records by which this fails
 
-Some cell always scores 0.  Replacing a record moves each of the two counts
-by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
+Some cell always scores 0.  Replacing a record moves each of the two counts by at most one, so a score
+moves by at most one, and by at most b in whole numbers (units of 1/b), for q = a/b.
 
 If n is private, the table's own number of records replaces it.  A cell misses by the larger of
 
@@ -32,10 +32,10 @@ than m D, and the largest moves of all choices add up to at most m k D, where k 
     C x 2 Q         for several groups under replace-one; at least C x levels, as max(q, 1 - q) >= 1/2
 
 *Proof.*  From one table to its neighbour there are at most m steps, each of which adds or removes a
-record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and one
-without a value moves nothing.  Adding or removing a record changes only the scores of its group, by at
-most max(q, 1 - q) for each level of each column.  Replacing it within its group changes them by at most
-1.  Replacing it by a record of another group removes it from the first group and adds one to the
+record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and a
+record without a value moves nothing.  Adding or removing a record changes only the scores of its group,
+by at most max(q, 1 - q) for each level of each column.  Replacing it within its group changes them by at
+most 1.  Replacing it by a record of another group removes it from the first group and adds one to the
 second: each score belongs to one group and changes by max(q, 1 - q) <= 1, all scores together by C 2 Q.
 The scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
 

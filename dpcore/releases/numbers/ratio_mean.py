@@ -105,8 +105,8 @@ class RatioMean(Release):
 
     @property
     def record(self) -> int:
-        """The weight u of a record's count: if replacing a record changes the sum by 2 R, u = R costs
-        nothing."""
+        """The weight u of a record's count: u = R costs nothing if replacing a record changes sums by 2
+        R."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
@@ -190,8 +190,7 @@ class RatioMean(Release):
         """The ends (groups,) of an interval for S / N within -R and R: all m for which |S - m N| is not
         too large at this level, whatever the exact ratio is (Fieller 1954).
 
-        The noise of S - m N grows with |m|; on each piece of the range, the noise at its larger end is
-        used.
+        The noise of S - m N grows with |m|; each piece of the range uses the noise at its larger end.
         """
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
         wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)

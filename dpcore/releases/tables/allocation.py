@@ -49,8 +49,7 @@ MOST_WAYS = MOST_AXES
 """If tables have more columns than this, the split is equal."""
 
 WORST = 1.05
-"""With the aim "balanced", the largest error of a table as a multiple of its error with the equal
-split."""
+"""With the aim "balanced", the largest error of a table as a multiple of its equal-split error."""
 
 WITHIN = 1.04
 """The multiple that the search aims at, because weights are rounded afterwards."""

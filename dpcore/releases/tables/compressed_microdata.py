@@ -12,7 +12,7 @@ groups are assumed to be related as the groups are (``group_ranks``); with categ
 assumed to be the same for all cells of a group.
 
 Cells in a condition of a rule share no group with other cells, so records obey the rule whatever cells
-they get.  An inequality may hold for only some cells of two groups; such cells are drawn.
+they get.  If only some cells of two groups satisfy an inequality, such cells are drawn.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ PRECISE = 8
 """The largest factor; the others are rounded to whole numbers."""
 
 GROUPS = (9, 32)
-"""The fewest and the most groups.  With fewer than nine, records lose more of the relation between two
-numbers than they gain from less noise in each cell."""
+"""The fewest and the most groups.  With fewer than nine, records lose more accuracy in the relation of
+two numbers than less noise per cell gives."""
 
 ON_PRODUCTS = 0.1
 """The part of the second round's precision for sums of products."""

@@ -77,7 +77,7 @@ class FittedTables(AgreedTables, Samplable):
         held = set(chain.from_iterable(self.tables))
         missing = [name for i, name in enumerate(self.domain.names) if i not in held]
         if missing:
-            raise ValueError(f"sets: no set holds the columns {missing}")
+            raise ValueError(f"sets: no set contains the columns {missing}")
 
     @cached_property
     def measurement(self) -> MeasuredTables:
@@ -281,7 +281,7 @@ class FittedTables(AgreedTables, Samplable):
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         generator = post_processing_generator(noisy)
-        # With the survey's number of rows, these are the records whose margins are published as
+        # With as many as the survey's rows, these are the records with the margins published as
         # ``count``.
         blocks = _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
         # Unpermuted, copies of a record would be adjacent.

@@ -56,7 +56,7 @@ class Hierarchy(AgreedTables):
     """Count tables at the nodes of ``regions``.
 
     The first columns of ``domain`` define the regions; the others are the columns of each table.
-    ``possible``: (leaves, cells), False where nobody can be.
+    ``possible``: (leaves, cells), False for cells that must be empty.
     """
 
     regions: Regions

@@ -59,7 +59,7 @@ class MeasuredTables:
 
     @cached_property
     def allocation(self) -> Allocation:
-        """The measured parts: all tables equally, or those that are better for the aim."""
+        """The measured parts: all tables equally, or an allocation that is better for the aim."""
         shape, norm = self.shape, self._norm
         if self.aim is None:
             return equal_split(shape, self.sets)

@@ -56,7 +56,7 @@ MODELLED, MODELLED_LARGE, MODELLED_LEAST = 1.3e-5, 0.018, 0.1
 fixed."""
 
 FOLLOWING = 2
-"""How many times as long a fit takes if it follows correlations."""
+"""The factor by which a fit takes longer if it follows correlations."""
 
 TOLERANCE = 0.01
 """A small tolerance: the records follow denoised pairs closely, because little noise is left."""

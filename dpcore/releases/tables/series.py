@@ -136,7 +136,7 @@ class SeriesRun(Release):
             weights = np.zeros(self.domain.shape[0], dtype=np.int64)
             weights[: self.run] = self.factor.run(self.run)
             steps = tally.counts * weights[tally.codes(0)]
-        # A tally has no cells without records, and later periods count for nothing.
+        # A tally has no cells without records, and later periods have weight zero.
         counts = steps > 0
         weighed = Tally(self.domain, tally.cells[counts], steps[counts])
         return self.in_steps.statistic(weighed.roll_up(self.tables.domain.names))
