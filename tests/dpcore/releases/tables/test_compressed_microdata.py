@@ -226,7 +226,7 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
         ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
         ({"part": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
         ({"memory": 2**20}, "memory: the tables of counts and their model need"),
-        ({"sets": ((0, 1),)}, r"no set holds the columns \['sex'\]"),
+        ({"sets": ((0, 1),)}, r"no set contains the columns \['sex'\]"),
     ],
 )
 def test_what_cannot_be_compressed_is_refused_by_public_facts(changes, says):

@@ -77,7 +77,7 @@ def test_any_number_of_records_can_be_drawn(rows: int):
     ("changes", "message"),
     [
         ({"sets": ((0, 1), (), (2, 3))}, "one to six columns"),
-        ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
+        ({"sets": ((0, 1), (1, 2))}, "no set contains the columns .*'old'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
