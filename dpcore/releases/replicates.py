@@ -5,10 +5,10 @@ Without covariances, a reader computes a statistic f on the published column and
     SE(f)^2 = mean over r of (f(replicate_r) - f(published))^2
 
 Replicate r is the published column plus new noise of the same law, drawn by an ordinary generator.  One
-draw of noise goes through the same linear steps as the statistic, and serves all tables of a release.
-So the tables of a replicate agree as the published ones do, and the error of a sum, share or index over
-several tables is right too.  This is the parametric bootstrap (Efron & Tibshirani 1993, section 6.5),
-exact for sums.  Replicates are made from published numbers alone.
+draw of noise goes through the same linear steps as the statistic, and is used for all tables of a
+release.  So the tables of a replicate agree like the published ones, and errors of sums, shares or
+indices over several tables are right too.  This is the parametric bootstrap (Efron & Tibshirani 1993,
+section 6.5), exact for sums.  Replicates are made from published numbers alone.
 
 >>> replicate_names(3), replicates_within(40, 2**22)
 (['replicate_01', 'replicate_02', 'replicate_03'], 16)
@@ -33,7 +33,7 @@ FEWEST = 10
 """The fewest replicates: with fewer, a standard error is too inaccurate, so there are none."""
 
 MOST_AT_ONCE = 2**22
-"""How many numbers of several draws are passed through an agreement at a time."""
+"""The most numbers that pass through an agreement at a time; more draws are split."""
 
 FINE = 0.01
 """Rounding changes a sum of all rows of a table by at most this fraction of the noise in one row."""

@@ -45,7 +45,7 @@ COUNT_ENDS = ("count_lower_90", "count_upper_90")
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How wrong the numbers of one published column may be, and how that is known.
+    """How wrong the numbers of one published column may be, and by which method this is known.
 
     ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error of
     the number, and the ends of an interval, which is a 90% interval for the value without noise unless
@@ -83,7 +83,7 @@ class Table:
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts]
         if len(set(names)) != len(names):
-            raise ValueError(f"table {self.name}: two columns have one name, among {names}")
+            raise ValueError(f"table {self.name}: two columns have the same name, among {names}")
         named = {
             name
             for u in self.uncertainty

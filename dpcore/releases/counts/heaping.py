@@ -9,7 +9,8 @@ each column is counted in two tables:
                                            multiples of 10,000, how many others of 5,000, ...
 
 **Lemma.**  A record adds 1 to one cell of the first table and to at most one of the second, and
-replacing it moves 2 in each.  So for k columns the squared L2 norm changes by at most 2k, or 4k.
+replacing it changes two cells of each.  So for k columns the squared L2 norm changes by at most 2k, or
+4k.
 
 **Published values.**  With half-width t of the noise at level 1 - 0.1/K for one of K cells, all K noisy
 counts are within t of the exact ones with a probability of at least 90% (union bound).  Counts above t
@@ -107,7 +108,7 @@ class Heaping(Release):
     def statistic(self, tally: Tally) -> Exact:
         tables = []
         for column in self.values:
-            # A null is the cell behind these, and counts in no table.
+            # Null is the cell after these, and counts in no table.
             counts = tally.margin((column.axis.name,))[: column.axis.cells]
             kinds = column.roundness
             tables += [counts, _by_class(kinds, kinds.of, counts)]
@@ -238,7 +239,7 @@ class Heaping(Release):
         return max(self.threshold(column) for column in self.values)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        needed = "records that a value needs to be published, at most"
+        needed = "largest number of records that a value needs to be published"
         return (
             ErrorStatement("standard error of a count", self.mechanism.stddev),
             ErrorStatement(needed, float(self.least_seen)),

@@ -9,7 +9,7 @@ moves by at most the larger of
     present    the term of one record, which has the number of records among its coordinates
 
 (``Adjacency.sensitivity`` includes both already if the number of records is private).  After nulls are
-dropped, at most m of a neighbour's m steps are left, each of one of these forms.
+dropped, at most m of a neighbour's m steps are left, each of one of these two forms.
 """
 
 from __future__ import annotations

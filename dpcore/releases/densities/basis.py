@@ -18,7 +18,7 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 NEGLIGIBLE = 1e-8
-"""Functions damped below this are left out, which is public and only lowers the sensitivity."""
+"""Functions damped below this are left out: a public choice that only lowers the sensitivity."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Basis(ABC):
 
     @property
     def heights(self) -> Floats:
-        """The largest squares (coefficients,) of basis functions: 2 for a cosine; a cosine and its sine
-        always have 2 together, so each of them counts as 1."""
+        """The largest squares (coefficients,) of basis functions: 2 for a cosine; the squares of a
+        cosine and its sine always add up to 2, so each counts as 1."""
         varying = np.count_nonzero(self.frequencies, axis=1)
         return np.asarray((2.0 / self.half_turns) ** varying)
 

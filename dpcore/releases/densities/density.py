@@ -309,7 +309,7 @@ class Density(BandedDensity, Samplable):
         error = self._error(variance, estimate, mass)
         everywhere = self.printed.density(theta) / mass
         most = self._error(self.printed_variance, everywhere, mass).max()
-        # ``values`` adds the known constant once: it counts ``moved`` times here, and not at all below.
+        # ``values`` adds the known constant once.  Its weight must be ``moved`` here, and 0 below.
         moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
         bound = left.bound(moved, factor * float(most))
         smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass

@@ -214,7 +214,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         for axis, place in enumerate(kept):
             ends = np.linspace(0.0, 1.0, self.axes[place].cells + 1)
             edges = np.linspace(0.0, 1.0, counts.shape[axis] + 1)
-            # Interpolated after adding up, so that the finer cells have the same sum.
+            # Cumulated sums are interpolated, so that the finer cells have the same total.
             below = np.cumsum(np.insert(counts, 0, 0.0, axis=axis), axis=axis)
             counts = np.diff(interp1d(edges, below, axis=axis)(ends), axis=axis)
         padded = np.pad(

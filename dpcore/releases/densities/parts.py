@@ -4,14 +4,14 @@
                    divided by the group's noisy mass (``answered``)
     a point mass   the number of records, in each group, at a value that many share.  If a fifth of all
                    incomes are 0, a kernel estimate would have a bump where nobody is, so the density
-                   is that of the other records
+                   describes the other records
 
 The statistic has for each group the counts of its point masses, then the numbers of its density.  A
 count is in steps of ``Density.one_record``, which is at most a record's effect on the numbers of the
 density, in either norm.
 
 **Lemma.**  Let adding or removing a record change the numbers of its part by at most ``present``, and
-replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by
+replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by at most
 
     L1    moved, or 2 present where a record leaves one part for another
     L2    the root of moved^2, or of 2 present^2: the numbers of two parts have no coordinate in common

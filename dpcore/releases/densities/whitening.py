@@ -35,10 +35,10 @@ from dpcore.arrays import Floats, Integers
 from dpcore.releases.densities.kernels import Kernel
 
 JITTER = 2.0**-24
-"""The jitter added to the variance at every grid point; relative to it, as small as a rounding."""
+"""The jitter added to the variance 1 at every grid point: as small as a rounding error."""
 
 MOST_POINTS = 1024
-"""The most points per axis: JITTER is then over a hundred times the error bound of Cholesky."""
+"""The most points per axis, for which JITTER is over a hundred times Cholesky's error bound."""
 
 
 @dataclass(frozen=True, eq=False)

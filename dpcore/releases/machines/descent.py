@@ -12,11 +12,11 @@ Columns of numbers may be counted in a first round, so that their features are f
 many; otherwise places are linear.  Counts are multiplied by a public whole number, which gives them the
 fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
 
-Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
-number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
-every row, the squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change
-if one record replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the
-two bounds are m t^2 and 2 m t^2.
+Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole number
+from 0 to ``SLOPE``, a function of z, y and the public coefficients.  With R >= |z|^2 for every row, the
+squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change if one record
+replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the two bounds are m
+t^2 and 2 m t^2.
 
 Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  A record is in one cell of each
 column.  QED
@@ -58,14 +58,14 @@ ROUNDS, WAVES = 100, 200
 """With 50 rounds ``python -m benchmarks.classifiers`` loses half a point; with 200 it gains nothing."""
 
 LEARNT = 0.8
-"""Steps end where this times the standard deviation of all noise, in units of the mean gradient, is the
-inverse of their length: in ``python -m benchmarks.classifiers`` 0.6 and 1 do as well."""
+"""Steps are so short that all noise adds at most this standard deviation to a coefficient, for rows of
+norm 1.  In ``python -m benchmarks.classifiers`` 0.6 and 1 do as well."""
 
 LONGEST, MOMENTUM, AVERAGED = 5.0, 0.9, Fraction(1, 3)
 
 STABLE = 1.3
-"""The largest step times the curvature.  With momentum m, above (2 + 2 m) / (1 + 2 m) = 1.357, steps
-grow, and noise with them."""
+"""The largest product of step and curvature.  With momentum m, steps and noise grow without limit above
+(2 + 2 m) / (1 + 2 m) = 1.357."""
 
 SLOPE = 2**14
 

@@ -5,9 +5,9 @@
     waves         cos and sin of a phase that adds up over ``TOGETHER`` columns: the random features of a
                   Gaussian kernel (Rahimi & Recht 2007), each on a few columns
 
-Curves and waves each have about half of a row's squared norm, which has a public bound whatever places
-the values of the columns have.  Rows are looked up in tables, so that a record's row is the same to the
-last bit, whatever the other records are.
+Curves and waves each have about half of a row's squared norm, which has a public bound for any places of
+the values.  Rows are looked up in tables, so that a record's row is the same to the last bit, whatever
+the other records are.
 """
 
 from __future__ import annotations

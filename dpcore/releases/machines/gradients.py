@@ -174,7 +174,7 @@ class GradientClassifier(Release):
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
             "phase": "sum over the coordinates of frequency * coordinate; a coordinate is the place of a"
-            " number less 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
+            " number minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
             " otherwise",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),

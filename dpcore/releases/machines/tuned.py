@@ -139,7 +139,7 @@ class TunedMachine(TunedRelease[KernelMachine]):
     def after(self, chosen: Integers) -> KernelMachine:
         release = self.choice.machines[int(chosen[0])]
         if release.mechanism != self._first.mechanism:
-            raise PrivacyLineError("the noise is for another sensitivity than that of the choice")
+            raise PrivacyLineError("the noise is for another sensitivity than the chosen machine's")
         return release
 
     def require_publishable(self) -> None:

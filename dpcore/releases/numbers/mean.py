@@ -61,7 +61,7 @@ def of_the_grid(grid: Grid) -> str:
     if grid.integer:
         return clamped
     half = width / grid.cells / 2
-    return f"{clamped} Nor is rounding to the middle of grid cells, by at most {half:.3g}."
+    return f"{clamped} Rounding to the middle of grid cells (at most {half:.3g}) is also left out."
 
 
 def mean_columns(
@@ -142,8 +142,8 @@ class SumOverRecords(Release):
         return (self.grid.upper - self.grid.lower) / self.grid.cells
 
     def _error(self, noisy: Noisy) -> tuple[float, float, float]:
-        """Errors of the sum: the standard deviation, and the two-sided and one-sided size that noise
-        exceeds in 10% of releases."""
+        """Errors of the sum: the standard deviation, and the sizes that noise exceeds in 10% of releases
+        in either direction, and in one direction."""
         if not isinstance(self.mechanism, SmoothLaplace):
             both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
             return self.mechanism.stddev, both, one

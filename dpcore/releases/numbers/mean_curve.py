@@ -4,12 +4,12 @@
 group is the sum of A v over its records, and u times their number if it is private.
 
 **Lemma.**  The squared change of the statistic is at most M + u^2 if a record is added or removed, 4 M
-if its curve is replaced, and 2 (M + u^2) if a record of another group replaces it.  *Proof.*  Curves
-may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares add up.  QED
+if its curve is replaced, and 2 (M + u^2) if a record of another group replaces it.  *Proof.* Curves may
+be v and -v, so |A v - A v'| <= 2 sqrt(M), and u does not change.  In two groups the squares add up.  QED
 
 **The curve** is fitted to all sums by least squares: with noise of variance w in each, the fitted sums
-of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
-M trace(G) least.  The half-width of the band is the number of standard errors that simulated noise
+of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q
+minimises M trace(G).  The half-width of the band is the number of standard errors that simulated noise
 exceeds nowhere in 90% of draws.  Between two times curves, estimates and ends of intervals are straight
 lines, so a band that is right at all times is also right between them; standard errors there are upper
 bounds.

@@ -5,8 +5,8 @@ The statistic is the sum over the records of their products up to the fourth deg
 public it is not measured; if it is private, it is the product of degree 0.  Sums are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
-Published are means, shares, means by group, variances and covariances, each with its errors from
-sampling and from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
+It publishes means, shares, means by group, variances and covariances, each with errors from sampling and
+from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class Products:
         """The sums over the records of a tally: one exact integer, of any size, for each product."""
         counts, total = tally.counts, int(tally.counts.sum())
         if total * self.largest >= 2**62:
-            # Integers of Python, whose sums have no largest value.
+            # Python integers, whose sums have no limit.
             counts = counts.astype(object)
         tables = [self.coordinates(axis) for axis in self.axes]
         columns = [np.asarray(tally.codes(i)) for i in range(len(self.axes))]

@@ -14,8 +14,8 @@ records it has only an interval, which contains the mean if there are any record
 
 A record without a value is left out of both.  Where there is a mean for each group of other columns,
 the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  Adding or removing a
-record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it by
-one without a value changes the vector by R + u, by one of another group by 2 (R + u).
+record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it
+changes the vector by R + u if the other one has no value, and by 2 (R + u) if it is of another group.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class RatioMean(Release):
         reached = some.any(axis=1)
         lower = np.where(some, lower, self.reach).min(axis=1)
         upper = np.where(some, upper, -self.reach).max(axis=1)
-        # Where no ratio fits the noisy numbers, the mean may be anything.
+        # If no ratio fits the noisy numbers, the mean may have any value.
         return np.where(reached, lower, -self.reach), np.where(reached, upper, self.reach)
 
     def _error(self, ratios: Floats, counts: Floats | float) -> Floats:

@@ -1,8 +1,8 @@
 """Which tables and residuals to measure, and how precisely, to minimise the error of requested tables.
 
 Overlapping tables measure their common sums repeatedly.  The residuals of all subsets
-(``post.tables.consistency``), measured once each, determine all tables, and precision can be put where
-it is needed (ResidualPlanner, Xiao et al. 2023).  With s_T the variance of the residual T,
+(``post.tables.consistency``), measured once each, determine all tables, with the most precision where it
+is needed (ResidualPlanner, Xiao et al. 2023).  With s_T the variance of the residual T,
 
     variance of a cell of table S      V_S = sum over T in S of s_T c_T / |S - T|^2
     cost of Gaussian noise             sum over T of c_T/s_T: for one record, certified exactly later

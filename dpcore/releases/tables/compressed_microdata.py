@@ -111,7 +111,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 raise ValueError(
                     f"compress: keep = {self.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules or groups distinguish in groups of their own"
+                    " and the values that rules or groups distinguish in separate groups"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
@@ -391,7 +391,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 @lru_cache(maxsize=2)
 def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Microdata, Noisy]:
     noisy, mechanism = Noisy.from_bytes(data), release.mechanism
-    if len(noisy.values) != mechanism.numbers:  # its numbers would be taken for others
+    if len(noisy.values) != mechanism.numbers:  # its numbers would be misread
         raise InputError(
             f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,};"
             " it was made by another version of dprelease, which must also read it"

@@ -38,7 +38,7 @@ ON_PRODUCTS = 0.1
 """The part of the second round's precision for sums of products."""
 
 MANY = 4
-"""The fewest values of a column in such a product; a table of fewer shows the relation as well."""
+"""The fewest values of a column in such a product; with fewer, a table shows the relation as well."""
 
 FREE = 5
 """Every wide column has this many groups more than rules, nested groups and null require: with rules
@@ -63,7 +63,7 @@ def usual_groups(
     wrong cells; k keeps this near ``MOVED``.
     """
     tables = sets or all_pairs(domain, nested)
-    # The number of cells does not change the noise, so 1 serves.
+    # The number of cells does not change the noise, so 1 will do.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 

@@ -133,7 +133,7 @@ class Copies(Criterion):
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         alone, there = rows.cells[rows.counts == 1], records.cells
-        # Neither has a cell twice, so a count of 2 is a cell of both.
+        # Neither lists a cell twice, so cells that occur twice are in both.
         both = Tally.of(rows.domain, np.concatenate([alone, there]))
         return STEPS // 2 * int((both.counts == 2).sum())
 

@@ -103,7 +103,7 @@ def table_of_groups(
 ) -> Table:
     """The table of the noisy counts (size,) of one column, with the group of each of its cells (size,).
 
-    ``most``: an upper bound of the exact counts; ``unit``: what is counted.
+    ``most``: an upper bound of the exact counts; ``unit``: the counted unit.
     """
     columns = describe_cells(Domain((axis,)))
     if isinstance(axis, Categories):

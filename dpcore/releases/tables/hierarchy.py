@@ -146,7 +146,7 @@ class Hierarchy(AgreedTables):
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        # In L1, and also the square in L2.
+        # The L1 sensitivity, which equals the squared L2 sensitivity.
         moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))
         if self.noise == "discrete-gaussian":
             squared = self.adjacency.squared(moved=moved, present=present)

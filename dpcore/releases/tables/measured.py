@@ -7,7 +7,7 @@ record changes one cell of each: k and sqrt(k).  (A table whose columns all have
 change; it only makes the bound conservative.)
 
 Most workloads are better served by measuring the residuals of all tables once each, at precisions that
-an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
+an ``aim`` determines (``allocation``; ``sensitivity`` has their joint sensitivity).
 """
 
 from __future__ import annotations

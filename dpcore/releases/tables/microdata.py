@@ -1,8 +1,8 @@
 """Synthetic microdata from private two-way margins.
 
-One draw measures count tables over pairs of columns as for ``Margins``: all pairs unless the plan
-names fewer, and the larger sets that it names.  The choice of tables and their parts of the budget are
-public: nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
+One draw measures count tables as for ``Margins``: all pairs of columns unless the plan names fewer, and
+the larger sets that the plan names.  The choice of tables and their parts of the budget are public:
+nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
 
     noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 

@@ -80,7 +80,7 @@ def joint_sensitivity(
     present = float(np.sum(weights * norms))
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
     listed = len(kept) <= MOST_LISTED
-    # The relaxation is of a quadratic polynomial: larger blocks are bounded by themselves.
+    # The relaxation is for quadratic polynomials: each larger block is bounded separately.
     alone = (known.orders[known.whole] > 2) & (not listed)
     apart = times * (own - np.where(centred, _least(known, alpha, beta)[known.whole], 0.0))
     local = float(apart[alone].sum())

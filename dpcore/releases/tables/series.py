@@ -81,7 +81,7 @@ class SeriesRun(Release):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.factor.run(self.run)  # raises for a run that the series does not have
+        self.factor.run(self.run)  # refuses a run number outside the series
 
     @cached_property
     def in_steps(self) -> Histogram | Margins:
@@ -89,7 +89,7 @@ class SeriesRun(Release):
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
         tables = self.tables
-        if isinstance(tables, Microdata):  # only counted here: no records are fitted to steps
+        if isinstance(tables, Microdata):  # only counted: no records are fitted to steps
             of = tables.name, tables.domain, tables.rows, tables.share
             tables = Margins(*of, tables.tables, tables.noise, adjacency=self.adjacency)
         return replace(tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)

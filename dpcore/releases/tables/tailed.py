@@ -2,8 +2,8 @@
 
 Most cells at the end of a long column are empty.  Their noise is negative as often as positive, but
 records follow only positive counts: fifteen empty cells up to 20,000 dollars get a hundred records, and
-the mean is far too large.  The total of all these cells is unbiased.  So there counts decline from the
-neighbouring cells, as in groups (``post.records.splitting``), and add up to that total:
+the mean is far too large.  The total of all these cells is unbiased.  So in the tail counts decline from
+the neighbouring cells, as in groups (``post.records.splitting``), and add up to this total:
 
     bill up to   1,000   2,000   4,000   5,000   6,000   8,000   10,000   12,000   14,000
     noisy          410     200      51      -9      -1      -1        2       -2        9
