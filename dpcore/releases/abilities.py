@@ -84,7 +84,8 @@ class Samplable(Release):
     @property
     def follows(self) -> Mapping[str, str]:
         """For each column that another one determines in all drawn records, the name of the other."""
-        return {}
+        names = self.domain.names
+        return {names[each.group]: names[each.detail] for each in self.nested}
 
 
 @runtime_checkable

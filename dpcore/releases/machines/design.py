@@ -75,7 +75,6 @@ class Design:
 
     @cached_property
     def amplitude(self) -> int:
-        """The amplitude of a wave."""
         return math.isqrt(self._curved // self.waves)
 
     @cached_property

@@ -149,7 +149,6 @@ class TunedMachine(TunedRelease[KernelMachine]):
 
     @property
     def feature_axes(self) -> tuple[Axis, ...]:
-        """The axes of the features."""
         return self.machine.feature_axes
 
     @property

@@ -98,7 +98,6 @@ class Products:
             )
 
     def _count(self) -> int:
-        """The number of products."""
         ways = np.array([1] + [0] * DEGREE, dtype=object)  # by degree
         for axis in self.axes:
             own = [1] * (DEGREE + 1) if in_order(axis) else [1, axis.size - 1]

@@ -249,11 +249,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         }
         return AsMeasured(second, drawn, merged, alone)
 
-    @property
-    def follows(self) -> Mapping[str, str]:
-        names = self.domain.names
-        return {names[each.group]: names[each.detail] for each in self.nested}
-
     def memory_needed(self, rows: int) -> int:
         """An upper bound of the bytes for publishing and ``rows`` records, without the program."""
         split = (54 * rows + 96 * min(rows, BLOCK)) * len(self.domain.axes)  # cells and ranks

@@ -290,7 +290,6 @@ class Hierarchy(AgreedTables):
             yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def level_domain(self, level: int) -> Domain:
-        """The domain of the table of a level."""
         return Domain((*self.regions.domain.axes[:level], *self.cells.axes))
 
     @property

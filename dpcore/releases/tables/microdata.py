@@ -17,7 +17,7 @@ fitted to those as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -97,11 +97,6 @@ class Microdata(FittedTables):
         sets = self.sets or all_pairs(self.domain, self.nested)
         of = self.domain.shape, self.share, self.adjacency, sets, self.noise
         return MeasuredTables(*of, self.aim, self.bought, self.times)
-
-    @property
-    def follows(self) -> Mapping[str, str]:
-        names = self.domain.names
-        return {names[each.group]: names[each.detail] for each in self.nested}
 
     @property
     def _joint(self) -> bool:
