@@ -14,7 +14,7 @@ the tables (a regression estimator, as in survey sampling):
 
 The residuals of the regression have mean zero over the records, and are assumed to have mean zero over
 the survey.  For a linear model psi is a sum of features, there are no residuals, and the solution solves
-the normal equations with noisy moments.  ``spanned``: the share of psi's variance in the tables.
+the normal equations with noisy moments.  ``spanned`` is the tables' share of psi's variance.
 
 A curved model is linearised repeatedly, as in Newton's method, with one change.  Linearising at the
 solution itself would follow the noise: the solution may be farther from the truth than r, the fit to the

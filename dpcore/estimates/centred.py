@@ -1,9 +1,9 @@
 """Model terms minus their regression on earlier terms, so that equations with years around 2000 are
 solved as exactly as with numbers around 0.
 
-From every term its regression, over the records, on other terms of some of its columns is subtracted.
-If some terms add up to a constant, the others are centred at their means, and so is the response of a
-linear model.  Coefficients b of these terms z C become C b for the formula's terms z:
+The regression of a term on other terms of some of its columns, over the records, is subtracted.  If some
+terms add up to a constant, the others are centred at their means, and so is the response of a linear
+model.  Coefficients b of these terms z C become C b for the formula's terms z:
 
     z C b = z (C b)
 

@@ -1,4 +1,4 @@
-r"""Where values lie inside their bins, as the shares of neighbouring bins say.
+r"""Positions of values inside their bins, estimated from the shares of neighbouring bins.
 
 A total over records of a function g of some columns is computed from a table: the sum over its cells
 of count times the mean of g in the cell.  Inside a bin a of one column, the values of records that are

@@ -222,7 +222,7 @@ def replicates_of_best(
 def _noise_together(
     alike: tuple[DrawnRelease, ...], number: int
 ) -> tuple[list[Agreement], Agreement]:
-    """The noise of each part, ``number`` times, and of all joined; computed once for all releases."""
+    """``number`` draws of each part's noise, and of the joined noise; once for all releases."""
     return _drawn_together(alike, [replicate_generator(part.noisy) for part in alike], number)
 
 
@@ -265,7 +265,7 @@ def _with_columns(table: Table, found: Joined) -> Table:
     known = " and the public number of records" * found.release.adjacency.public_rows
     descriptions = (
         f"Best unbiased estimate of the {number} from all releases ({sources}{known}); may be"
-        " negative. `count` is from this one only",
+        " negative. `count` is from this release only",
         "Standard deviation of the noise in best_estimate",
         f"Lower end of a 90% interval for the exact {number}, around best_estimate (normal)",
         f"Upper end of a 90% interval for the exact {number}, around best_estimate (normal)",

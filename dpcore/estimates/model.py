@@ -127,7 +127,7 @@ class Coefficient:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Its row in a table of coefficients, whose columns ``MEANING`` describes."""
+        """The row in a table of coefficients; ``MEANING`` describes its columns."""
         numbers = (self.estimate, self.standard_error, self.sampling_error, self.privacy_error)
         row = (self.name, *numbers, *self.interval, self.spanned)
         return dict(zip(self.MEANING, row, strict=True))
@@ -288,7 +288,7 @@ def _possible_mean(attribute: int, evidence: Evidence) -> str:
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:
-    """Whether all records with one value of a term of 0 and 1 may be noise."""
+    """Whether a term is 0 or 1, and all records with one of these values may be noise."""
     if not term.attributes or not set(np.unique(term.cells)) <= {0.0, 1.0}:
         return False
     table = evidence.table(term.attributes)

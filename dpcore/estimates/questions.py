@@ -103,7 +103,7 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     )
     spanned = min(between**0.5, 1.0)
     value = float(np.clip(value, -1.0, 1.0))  # the nearest possible correlation
-    # Half of what a correlation of 1 inside cells would add, as for a model.
+    # Half of the effect of a correlation of 1 inside cells, as in a model.
     open_inside = (moved / 2) ** 2 + ((1 - spanned) / 2) ** 2
     errors = sampling**0.5, (privacy + open_inside) ** 0.5
     notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)

@@ -53,7 +53,7 @@ class Grouping(NamedTuple):
     """Groups and scores that the first round suggests: public.
 
     ``groups``: for each column the group of each cell; ``scores``: for each column the score of each
-    group, None if no sum of products has it.
+    group, None if no sum of products uses it.
     """
 
     groups: list[Integers]

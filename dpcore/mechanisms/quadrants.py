@@ -61,7 +61,7 @@ def even_scores(size: int, values: int) -> Integers:
 
 
 def product_norms(pairs: Collection[Pair]) -> tuple[int, int]:
-    """The squared L2 norms of the claim: of two records' difference, and of one record's products."""
+    """The bounds of the claim: squared L2 norms of two records' difference, and of one record."""
     columns = len(set(chain.from_iterable(pairs)))
     return min(4 * len(pairs), columns**2) * UNIT**4, len(pairs) * UNIT**4
 
@@ -71,7 +71,7 @@ def sums_of_products(
 ) -> Integers:
     """The sums (pairs,), exact.
 
-    ``scores``: for each column the scores of the occupied cells (k,), None if no pair has it;
+    ``scores``: for each column the scores of the occupied cells (k,), None if no pair has the column;
     ``counts``: the records (k,) in each, private.
     """
     found = np.empty(len(pairs), dtype=np.int64)

@@ -67,9 +67,9 @@ class RoundsEvent(Event):
 
     ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared L2
     sensitivities and variances.  Fields that begin with ``again_`` describe the last round, after any
-    choice; if there is only one round, the first sensitivity is 0.  ``selections``: how many choices,
-    P(i) proportional to exp(-score_i/score_scale), use exact scores, each of which changes by at most
-    ``score_sensitivity`` between neighbours; 0 without such choices.
+    choice; if there is only one round, the first sensitivity is 0.  ``selections``: the number of
+    choices, P(i) proportional to exp(-score_i/score_scale), by exact scores, each of which changes by at
+    most ``score_sensitivity`` between neighbours.
     """
 
     kind = "rounds"
@@ -209,7 +209,7 @@ class Rounds(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """The rounds of outputs; each output has all earlier rounds, so the law of each round is
+        """The rounds of outputs; each output contains earlier rounds, so the law of each round is
         known."""
         records, found = self.records(exact.astype(np.int64), cells), list[Round]()
         parts = self.by_round(outputs)

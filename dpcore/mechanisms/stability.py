@@ -24,7 +24,7 @@ Proof.  Let a record move from cell x to cell y.
                                    shown with the same chance
 
     a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
-                                   chance p, D' never, and what is not shown differs in nothing else
+                                   chance p, D' never; otherwise both outputs have the same law
 
 At most one cell costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing of
 randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives the
