@@ -67,7 +67,7 @@ class Variable:
         return cls(name, everywhere, attributes, cells.reshape(shape))
 
     def times(self, other: Variable, records: ModelRecords) -> Variable | None:
-        """The product with another one, over the columns of both; None if these have too many cells."""
+        """The product with another variable; None if the columns of both have too many cells."""
         attributes = tuple(sorted({*self.attributes, *other.attributes}))
         shape = [records.domain.shape[a] for a in attributes]
         if np.prod(shape, dtype=float) > LARGEST_PRODUCT:
@@ -81,7 +81,7 @@ class Variable:
         return Variable(name, np.asarray(values), attributes, cells)
 
     def at_cells(self, codes: Integers) -> Floats:
-        """(k,) its mean in the cell of each record of these codes (k, axes)."""
+        """(k,) its mean in the cell of each of these records (k, axes)."""
         return np.asarray(self.cells[tuple(codes[:, list(self.attributes)].T)])
 
 

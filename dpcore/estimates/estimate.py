@@ -128,7 +128,7 @@ class Quotient(Estimate):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The smallest interval around the set: without ends where the set is unbounded."""
+        """The smallest interval around the set; ends are infinite where the set is unbounded."""
         return self.pieces[0][0], self.pieces[-1][1]
 
     @property

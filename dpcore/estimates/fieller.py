@@ -64,8 +64,7 @@ def bounded_fieller(
     covariance: float,
     z: float,
 ) -> tuple[Floats, Floats]:
-    """Both ends of the same set for many quotients, NaN where it is not an interval or the divisor is
-    negative."""
+    """Both ends of this set for many quotients; NaN if it is no interval or the divisor is negative."""
     a = divisor**2 - z**2 * of_divisor
     b = number * divisor - z**2 * covariance
     c = number**2 - z**2 * variance

@@ -78,8 +78,8 @@ def opened_by_bins(
     pairs: Sequence[tuple[Variable, Variable]],
     tables: Mapping[Attributes, Floats],
 ) -> Floats:
-    """(k, q) the standard error in each of q sums of products over their ``tables`` because the values
-    of each of k bins may all lie elsewhere inside it.
+    """(k, q) standard errors of q sums of products over their ``tables``, from the unknown positions of
+    values inside each of k bins.
 
     If a bin has a share s of its column's records, the 95% error is min(1, 2 s^2) times the largest
     possible change.  Many bins locate values; one bin with most of the records does not.  This is an

@@ -115,7 +115,7 @@ def join(
 
 @lru_cache(maxsize=2)
 def _together(informing: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
-    """The agreement of all parts, and the attribute of each axis; once for all their tables."""
+    """The agreement of all parts, and the attribute of each axis; computed once for all tables."""
     axes = _axes_of(informing)
     return joined(_measured(informing), axes), {axis: i for i, axis in enumerate(axes)}
 
@@ -145,7 +145,7 @@ def _informing(
 
 
 def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[DrawnRelease]:
-    """The releases that can be combined, as they were measured."""
+    """The releases that can be combined, with their measurements."""
     found = []
     for name, release in built.items():
         if not isinstance(release, TableOfCounts):

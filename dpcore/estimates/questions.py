@@ -29,7 +29,7 @@ from dpcore.post.tables.refined import MOST_REFINED, Refined
 
 @dataclass(frozen=True)
 class Independence:
-    """A chi-square test that two columns are independent: by sampling and noise together."""
+    """A chi-square test that two columns are independent; it includes sampling and noise."""
 
     columns: tuple[str, str]
     statistic: float

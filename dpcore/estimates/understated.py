@@ -62,7 +62,7 @@ def slopes(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Itera
 
 
 def _weights(shares: Floats, x: Floats, y: Floats) -> Floats:
-    """The derivative of the slope of y on x by the share of each cell; zero where x does not vary."""
+    """The derivative of the slope of y on x by the share of each cell; zero if x is constant."""
     x = (x - shares.sum(axis=1) @ x)[:, None]
     y = y - shares.sum(axis=0) @ y
     spread = float(np.sum(shares * x**2))

@@ -157,7 +157,7 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """Draw noise (times, sizes) on all blocks; ``sample`` takes a weight and a number of cells."""
+    """Draw noise (times, sizes) on all blocks; ``sample`` draws for a weight and a number of cells."""
     starts = np.cumsum([0, *(block.size for block in blocks)])
     result = np.empty((times, int(starts[-1])), dtype=np.int64)
     # Blocks of the same weight are drawn together: a plan may have hundreds of small ones.

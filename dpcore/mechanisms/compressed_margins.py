@@ -72,7 +72,7 @@ REGROUPED = 2**11
 
 @dataclass(frozen=True)
 class Merged:
-    """A column with merged cells: its position in the domain, and how they merge (``grouping``)."""
+    """A column with merged cells: its position in the domain, and the rule of merging (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
@@ -137,7 +137,7 @@ class CompressedMargins(Rounds):
         return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the second round, with groups from the exact first table."""
+        """The change of the second round between neighbours, with groups from the exact first table."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         grouping = self.grouping(once[0])

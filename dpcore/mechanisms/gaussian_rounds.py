@@ -105,7 +105,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the first and last rounds, along some paths of pure noise."""
+        """The change of the first and last rounds between neighbours, along some paths of pure noise."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         # Seeded, so that an audit can be repeated; none of this is published.
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
@@ -113,7 +113,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         found, last = [Fraction(0)], len(self.rounds) - 1
         for number, (_, squared) in enumerate(self.rounds):
             near_by = self.rounds[max(number - 1, 0) : number + 2]
-            # A round inside a run of equal rounds would only cost time.
+            # Rounds inside a run of equal rounds would only cost time.
             if number in (0, last) or len({*near_by}) > 1:
                 close, away = (self.exact(number, records, point) for records in sides)
                 moved = (sum(int(m) ** 2 for m in row) for row in (close - away).tolist())

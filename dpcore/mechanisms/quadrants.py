@@ -42,8 +42,7 @@ UNIT = 8
 
 
 def half_scores(counts: Integers, values: int) -> Integers:
-    """The scores (groups,) of groups with these noisy counts (groups,), of which the first ``values``
-    have values."""
+    """The scores (groups,) of groups with these noisy counts; only the first ``values`` are not null."""
     if values < 2:  # if one group has all values, there is no relation to show
         return np.zeros(len(counts), dtype=np.int64)
     below = np.cumsum(np.maximum(counts[:values], 0))
@@ -54,7 +53,7 @@ def half_scores(counts: Integers, values: int) -> Integers:
 
 
 def even_scores(size: int, values: int) -> Integers:
-    """The scores (size,) of the cells of a narrow column, of which the first ``values`` are values."""
+    """The scores (size,) of the cells of a narrow column, of which the first ``values`` are not null."""
     scores = np.zeros(size, dtype=np.int64)
     scores[:values] = np.rint(np.linspace(-UNIT, UNIT, values))
     return scores

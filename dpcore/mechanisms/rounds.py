@@ -128,7 +128,7 @@ class RoundsEvent(Event):
 
     @property
     def _meant(self) -> bool:
-        """Whether rounds with these numbers can exist."""
+        """Whether these fields describe possible rounds."""
         scales = min(self.scale, self.again_scale, self.again_sensitivity, self.score_scale)
         others = self.sensitivity, self.score_sensitivity, self.selections
         scored = (self.score_sensitivity > 0) == (self.selections > 0)
@@ -171,12 +171,12 @@ class Rounds(Mechanism):
         return Tally(self.domain, cells[kept], values[kept])
 
     def first_point(self, times: int) -> Any:
-        """What the first round measures, in each of ``times`` repetitions: public."""
+        """The point of the first round, in each of ``times`` repetitions: public."""
         return times
 
     @abstractmethod
     def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
-        """What is measured after round ``number``, given its noisy numbers (times, width): public."""
+        """The point after round ``number``, given its noisy numbers (times, width): public."""
 
     @abstractmethod
     def exact(self, number: int, records: Any, point: Any) -> Integers:

@@ -94,7 +94,7 @@ class TunedNoise(Rounds):
         return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the second round, at the first table's best setting."""
+        """The change of the second round between neighbours, at the first table's best setting."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         scores = [self.tuning.scores(table) for table in tables]
         best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)

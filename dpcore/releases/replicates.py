@@ -98,7 +98,7 @@ def precision_of(published: NDArray[Any], noise: NDArray[np.float32]) -> np.dtyp
 
 
 def _step(published: NDArray[Any], noise: NDArray[np.float32]) -> float:
-    """The step to whose multiples replicates are rounded; zero if there is no noise.
+    """Replicates are rounded to multiples of this step; zero if there is no noise.
 
     Rounding to multiples of s adds independent errors of variance s^2/12.
     """

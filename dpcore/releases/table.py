@@ -113,7 +113,7 @@ class Table:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """For each column that describes one, the column of the survey."""
+        """For each column that describes a column of the survey, the latter."""
         return {part.name: part.about for part in self.parts if part.about is not None}
 
 

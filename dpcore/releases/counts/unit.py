@@ -62,7 +62,7 @@ class Unit:
 
     @property
     def whole(self) -> str:
-        """The word for the value of every exact number, in the singular."""
+        """The word for an exact value, in the singular."""
         return "whole number" if self.step == 1 else f"multiple of {decimal_text(self.step)}"
 
     def scaled(self, steps: Any) -> Any:

@@ -71,7 +71,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
 
     @abstractmethod
     def noisy_mass(self, noisy: Noisy) -> float:
-        """The noisy number of records over the rows of the plan, if it is private."""
+        """The noisy number of records over the rows of the plan, if the number is private."""
 
     @property
     @abstractmethod
@@ -166,7 +166,7 @@ def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dic
 
 
 def largest_factor(noises: Iterable[Floats], error: Floats) -> float:
-    """The number of standard errors that noise exceeds at no point in 90% of the draws."""
+    """The number of standard errors below which noise stays at all points in 90% of draws."""
     return float(np.quantile([np.max(np.abs(away) / error) for away in noises], LEVEL))
 
 

@@ -115,7 +115,7 @@ class BinnedDensity(Density):
 
     @property
     def binning(self) -> float:
-        """A bound of the error from division and from rounding to whole parts, if all of it adds up."""
+        """A bound of the error from division and from rounding to whole parts, in the worst case."""
         added = math.prod(1 + s for s in self._along_axes(strange)) - 1
         corners = math.prod(
             1 if fine == cells else DEGREE + 1

@@ -291,7 +291,7 @@ class Density(BandedDensity, Samplable):
         return Table("densities", self.name, columns, UNCERTAINTY)
 
     def _error(self, variance: Floats, relative: Floats, mass: float) -> Floats:
-        """Standard errors of the density of mass one, given the variance for the given ``mass``."""
+        """Standard errors of the density of mass one, given the variance at this ``mass``."""
         if self.counts_mass:
             variance = variance + self.coefficient_variances[0] * ((1 - relative) ** 2 - 1)
         return np.sqrt(np.maximum(variance, 0)) / mass
@@ -323,8 +323,7 @@ class Density(BandedDensity, Samplable):
             yield self.coefficients(Noisy(again))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """The number of standard errors that the noise exceeds nowhere in 90% of releases, by
-        simulation.
+        """The number of standard errors below which noise stays everywhere in 90% of simulated releases.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """

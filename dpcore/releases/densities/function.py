@@ -111,8 +111,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return all(m * h >= ENOUGH for m, h in zip(self.points, self.bandwidths, strict=True))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """The number of standard errors that the noise exceeds nowhere on the grid in 90% of releases,
-        by simulation.
+        """The number of standard errors below which noise stays on the whole grid in 90% of simulated
+        releases.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """

@@ -55,7 +55,7 @@ class ApproximationBounds:
 
     @property
     def truncation(self) -> float:
-        """The kernel at its highest point, minus the part of it that is kept."""
+        """The highest value of the kernel, minus the part of it from the kept functions."""
         highest, _ = self.basis.extremes
         return max(highest - self.basis.longest - self.basis.known, 0.0)
 

@@ -206,7 +206,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return replace(tables[0], parts=[*self._described(rows), *columns])
 
     def _described(self, rows: Sequence[int]) -> list[TableColumn]:
-        """The columns of groups, in which each group is repeated as often as it has rows."""
+        """The columns of groups; each group is repeated for each of its rows."""
         groups = np.repeat(np.arange(self.groups), rows)
         return describe_cells(self.by, groups) if self.by.axes else []
 

@@ -198,7 +198,7 @@ class Descent:
 
     @property
     def largest(self) -> int:
-        """The largest number, in size, that one record contributes."""
+        """The largest absolute value of a number that one record contributes."""
         return max(SLOPE * self.even.largest, self.times * self.counted)
 
     def records_of(self, tally: Tally) -> Records:
@@ -364,7 +364,7 @@ class Descent:
 
     @cached_property
     def averages(self) -> Floats:
-        """The effect of each gradient's sum on the mean over the last third, with steps of 1."""
+        """The derivative of the averaged coefficients by each gradient, with steps of 1."""
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)

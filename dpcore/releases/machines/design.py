@@ -37,7 +37,7 @@ TURN = 2**16
 
 @dataclass(frozen=True)
 class Design:
-    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: how many."""
+    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: their number."""
 
     axes: tuple[Axis, ...]
     places: Places
@@ -94,7 +94,7 @@ class Design:
 
     @property
     def largest(self) -> int:
-        """The largest number of a row, in size."""
+        """The largest absolute value in a row."""
         return max(self.intercept, SCALE, self.amplitude)
 
     def rows(self, codes: Integers) -> NDArray[np.int16]:

@@ -160,7 +160,7 @@ def ordered(axis: Axis) -> bool:
 
 
 def scaling(axis: Axis) -> tuple[float, float]:
-    """The (lower, width) by which a value v of the column is scaled to (v - lower) / width."""
+    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
     if isinstance(axis, Categories):
         values = [float(c) for c in axis.categories]
         return min(values), (max(values) - min(values)) or 1.0

@@ -199,7 +199,7 @@ class GradientClassifier(Release):
         return Table("classifiers", self.name, columns, known)
 
     def middles(self, noisy: Noisy) -> list[int]:
-        """The cell of each feature with the middle place; for categories the middle one."""
+        """The cell with the middle place of each feature; for categories the middle cell."""
         places = self.learnt(noisy).design.places
         return [
             int(np.argmin(np.abs(np.asarray(place) - 0.5))) if place else axis.size // 2

@@ -51,7 +51,7 @@ def numeric_axis(domain: Domain) -> Grid:
 
 
 def of_the_grid(grid: Grid) -> str:
-    """A sentence with the errors of a mean that are not stated, from public values only."""
+    """A sentence on errors of a mean that are not included, from public values only."""
     width = grid.upper - grid.lower
     clamped = (
         " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per"
@@ -129,7 +129,7 @@ class SumOverRecords(Release):
         return Exact(np.array([self.total(tally)], dtype=np.int64))
 
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the sum changes by at most the width for which the noise of both tables is made."""
+        """Whether the sum changes by at most the width that determines the noise of both tables."""
         if not isinstance(self.mechanism, SmoothLaplace):
             return True
         moved = abs(self.total(near) - self.total(far))

@@ -234,7 +234,7 @@ class MeanCurve(Release):
 
     @property
     def _per_row(self) -> float:
-        """Standard deviations of the noise in the number of records, per one of the noise: 1/u, or 0."""
+        """The noise in the number of records, as a multiple of the measured noise: 1/u, or 0."""
         return 1 / self.record if self.counted else 0.0
 
     def _lengths(self, means: Floats) -> Floats:
@@ -242,7 +242,7 @@ class MeanCurve(Release):
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
-        """The standard errors within which noise in a mean curve m (T,) stays in 90% of draws."""
+        """The number of standard errors that bounds noise in a mean curve m (T,) in 90% of draws."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
         # Not interpolated, so that the band is right in at least 90% of the simulated draws.
@@ -356,7 +356,7 @@ class MeanCurve(Release):
 
     @property
     def of_the_curves(self) -> str:
-        """A sentence with the errors that are not stated, from public values only."""
+        """A sentence on errors that are not included, from public values only."""
         found = "Not included: if the plan clamps, a value beyond a bound counts as the bound"
         if not self.grids[0].integer:
             half = self.curves.half.max()

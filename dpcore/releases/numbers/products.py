@@ -162,7 +162,7 @@ class Products:
 
     @property
     def largest(self) -> int:
-        """The largest integer, in size, of one record."""
+        """The largest absolute value in one record's integers."""
         return math.ceil(float(self.weights.max()) * 2.0**BITS) + 1
 
     def coordinates(self, axis: Axis) -> Floats:

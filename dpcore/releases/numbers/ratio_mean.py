@@ -100,7 +100,7 @@ class RatioMean(Release):
 
     @property
     def _stays(self) -> bool:
-        """Whether a replaced record always stays in its group, as with a single group."""
+        """Whether a replaced record always stays in its group, for example if there is only one."""
         return self.adjacency.relation == "replace-one" and self.groups == 1
 
     @property

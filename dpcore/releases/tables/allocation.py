@@ -52,7 +52,7 @@ WORST = 1.05
 """With the aim "balanced", the largest error of a table as a multiple of its equal-split error."""
 
 WITHIN = 1.04
-"""The multiple that the search aims at, because weights are rounded afterwards."""
+"""The multiple that the search allows, because weights are rounded afterwards."""
 
 ROUNDS, STEPS = 12, 200
 LEVELS, OCTAVES = 32, 20
@@ -265,12 +265,12 @@ class _Planner:
         return best
 
     def _weights(self, variances: Floats, pressed: Floats) -> Floats:
-        """The weights (sets,) of variances whose weighted sum improves on the current variances."""
+        """The weights (sets,) with which minimising the weighted sum improves the current variances."""
         if self.aim == "balanced":
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
             return pressed
-        # A residual that only tables without weight need would get no precision at all.
+        # Otherwise residuals that only tables of weight zero need would get no precision.
         return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:

@@ -159,7 +159,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def products(self) -> tuple[Pair, ...]:
-        """The pairs of columns in order whose relation is also measured by one number."""
+        """The pairs of ordered columns whose relation is also measured by one number."""
         return paired_numbers(self.domain, self.tables, self.noise, self.keep)
 
     @property
@@ -179,7 +179,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @property
     def stddev(self) -> float:
-        """The standard deviation of the noise in a cell of groups, as drawn."""
+        """The standard deviation of the drawn noise in a cell of groups."""
         return self.mechanism.again.stddev
 
     def statistic(self, tally: Tally) -> Exact:

@@ -103,7 +103,7 @@ def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str
 
 @dataclass(frozen=True)
 class Contradictions(Criterion):
-    """How much larger the share that breaks a rule is among the records than among the rows."""
+    """The share of records that break a rule, minus the share of rows."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -117,7 +117,7 @@ class Contradictions(Criterion):
 
 @dataclass(frozen=True)
 class Copies(Criterion):
-    """The share of rows that are unique in their cell of all columns, where a record is too."""
+    """The share of rows that are alone in their cell of all columns, if a record is in it too."""
 
     @property
     def present(self) -> Fraction:

@@ -139,7 +139,7 @@ class FittedTables(AgreedTables, Samplable):
         return [agreement.margin(attributes) for attributes in self.tables]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables to which models are fitted: as drawn, or after agreement if residuals were."""
+        """The tables to which models are fitted: as drawn, or agreed if residuals were drawn."""
         if self.measurement.allocation.equal:
             drawn = self.measurement.measured(noisy)
             return [each for each in drawn if isinstance(each, Margin)]

@@ -85,7 +85,7 @@ def _order_of_groups(order: Order, groups: Sequence[Integers]) -> Order:
 
 
 def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:
-    """The nesting of merged cells, none of which lies in two of the plan's groups."""
+    """The nesting for merged cells; each lies in one of the plan's groups."""
     group, detail = groups[nested.group], groups[nested.detail]
     found = np.zeros(int(detail.max()) + 1, dtype=np.int64)
     found[detail] = group[np.asarray(nested.of)]
