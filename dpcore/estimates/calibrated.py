@@ -4,53 +4,48 @@ The coefficients beta of a model solve, with z the terms and y the response,
 
     sum over records of psi = 0,          psi = z (y - mean(z beta)).
 
-Synthetic records have all columns together, but they are shrunk: their tables are not those of the
-survey.  The noisy tables are unbiased, but have few columns each.  So the sum is taken over the records,
-and corrected by what the tables say better (a regression estimator, as in survey sampling):
+Synthetic records have all columns together, but they are shrunk: their tables differ from the survey's.
+The noisy tables are unbiased, but have few columns each.  So the sum over the records is corrected by
+the tables (a regression estimator, as in survey sampling):
 
     psi  ~  c_1 f_1 + ... + c_q f_q          regression over the records on features: 1, z_i, y, z_i z_j,
                                              z_i y, y^2, each a function of the columns of one table
     sum over the survey of psi  =  c_1 T_1 + ... + c_q T_q          T_i: noisy totals of the features
 
-The residuals of the regression have mean zero over the records, and are taken to have it over the
-survey.  For a linear model psi is a sum of features, nothing is left over, and the solution is that of
-the normal equations with noisy moments.  ``spanned`` says how much of psi the tables hold.
+The residuals of the regression have mean zero over the records, and are assumed to have mean zero over
+the survey.  For a linear model psi is a sum of features, there are no residuals, and the solution solves
+the normal equations with noisy moments.  ``spanned`` is the tables' share of psi's variance.
 
-A curved model is solved along straight lines, as by Newton's method, with one change.  Lines through
-the solution itself would follow the noise: psi and its regression would be those of coefficients that
-may be farther from the truth than the records' fit r is.  So the last line goes through
+A curved model is linearised repeatedly, as in Newton's method, with one change.  Linearising at the
+solution itself would follow the noise: the solution may be farther from the truth than r, the fit to the
+records.  So the last linearisation is at
 
     r + (1 - p / d) (solution - r),          d = (solution - r)' cov^-1 (solution - r),  1 - p / d >= 0
 
-(James & Stein 1961).  This point is r if noise explains the distance from it, and nearly the solution
-if there is little noise.
+(James & Stein 1961).  This point is r if noise explains the distance between r and the solution, and
+nearly the solution if there is little noise.
 
 Errors, with J the derivative of the corrected mean of psi:
 
-    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
+    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them except through J
     sampling    m J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich); m: the most
                 records of one unit (``units``)
-    assumed     what is left of psi has mean zero over the survey only if columns are related inside the
-                cells of tables as they are in the records.  Let cells leave shares f and g of the
-                variances of x and y.  A correlation r inside them adds r sqrt(f g) standard deviations
-                to the mean of (x - mean x)(y - mean y), of which the tables leave f + g - f g.  So with
-                f = g and r = 1 the mean of psi moves by (1 - spanned) / 2 of its standard deviation,
-                and half of that is one more standard error.  It counts as privacy: without noise
-                cells would be narrow.  This is an argument, not a bound, and ``benchmarks.unasked``
-                measures what intervals hold
+    assumed     the residual of psi has mean zero over the survey only if columns are related inside
+                cells as they are in the records.  Let shares f and g of the variances of x and y lie
+                inside cells.  A correlation r there adds r sqrt(f g) standard deviations to the mean of
+                (x - mean x)(y - mean y), of which the tables do not explain f + g - f g.  So with f = g
+                and r = 1 the mean of psi moves by (1 - spanned) / 2 of its standard deviation, and half
+                of that is added as a standard error.  It counts as privacy: without noise cells would
+                be narrow.  This is an argument, not a bound; ``benchmarks.unasked`` measures coverage
 
-Noise in J is counted as Fieller (1954) does for a quotient: the interval of a coefficient contains all
-values R with
-
-    (solution - R)^2 <= z^2 variance(R),
-
-its part from noise being a quadratic function of R, as the other coefficients solve their equations with
-it.  The privacy error is that of the symmetric interval around this set, and infinite if the set has no
-end.
+Noise in J is treated as Fieller (1954) does for a quotient: the interval of a coefficient contains all
+values R with (solution - R)^2 <= z^2 variance(R), where the other coefficients solve their equations
+given R.  The noise part of variance(R) is a quadratic function of R.  The privacy error gives the
+smallest symmetric interval that contains this set; it is infinite if the set is unbounded.
 
 ``blur`` is the size of the noise in J: with J0 the derivative in the records and E the noise of
-J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a curved model depend on where
-they are drawn, and from 1 on that is anywhere.
+J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  The solution of a curved model depends
+on the point of linearisation; if ``blur`` is 1 or more, noise may put that point anywhere.
 
 >>> from dpcore.estimates.families import FAMILIES
 >>> generator = np.random.default_rng(1)
@@ -78,14 +73,14 @@ from dpcore.post.levels import SIGMAS_95
 
 STEPS = 50
 LONGEST = 2.0
-"""The most that a step changes the predictor of a curved model by, at the root mean square."""
+"""The largest root mean square change of a curved model's predictor in one step."""
 
 CONVERGED = 1e-8
 MOST_LINES = 20
 CLOSE = 1e-4
 
 ASSUMED = 0.25
-"""Of what the tables leave of a score, the part that one standard error allows for."""
+"""The standard error that is added for the unexplained share of a score, as a fraction of this share."""
 
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
@@ -95,9 +90,9 @@ class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
     ``coefficients``: (p,); ``sampling``, ``privacy``: (p,) standard errors, infinite where noise hides
-    how the terms vary; ``spanned``: (p,) the share of each score's variance that the tables hold;
-    ``blur``: the noise in the derivative of the equations, of which errors of a curved model take no
-    account from 1 on; 0 for linear models.
+    how the terms vary; ``spanned``: (p,) the share of each score's variance that the tables explain;
+    ``blur``: the noise in the derivative of the equations, 0 for linear models; if it is 1 or more, the
+    errors of a curved model are not valid.
     """
 
     coefficients: Floats
@@ -131,11 +126,11 @@ def fit_calibrated(
         totals: (q,) noisy unbiased totals of the features in the survey, divided by ``rows``.
         noise: (q, q) covariance of the noise in the totals.
         rows: The number of records of the survey.
-        weights: (m,) of the records, by default alike.  Records of hardly any weight say what features
-            are where there are no others.
+        weights: (m,) of the records, by default equal.  Records of negligible weight define features
+            where there are no other records.
         most: The records that one unit may have, which need not be independent.
-        change: (p, p) from the coefficients of the design to those that are asked for, by default the
-            same.
+        change: (p, p) from the coefficients of the design to the requested ones, by default the
+            identity.
 
     Raises:
         ValueError: The records do not determine the coefficients.
@@ -164,7 +159,7 @@ def fit_calibrated(
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Different records, the ``shares`` (m,) of each, and what ``fit_calibrated`` is given else."""
+    """Distinct records, the share (m,) of each, and other arguments of ``fit_calibrated``."""
 
     design: Floats
     response: Floats
@@ -178,9 +173,9 @@ class _Known:
 
     @cached_property
     def _regression(self) -> tuple[Floats, Floats]:
-        # In units of their own, so that features in thousands do not hide those of 0 and 1.
+        # Each in its own unit, so that features in thousands do not hide features of 0 and 1.
         units = np.sqrt(self.shares @ self.features**2)
-        units = np.where(units > 0, units, np.inf)  # what no record has explains nothing
+        units = np.where(units > 0, units, np.inf)  # a feature that is always zero explains nothing
         moments = self.features.T * self.shares / units[:, None]
         gram = moments @ self.features / units
         inverse = np.linalg.pinv(gram, rcond=NEGLIGIBLE, hermitian=True)
@@ -201,10 +196,10 @@ class _Known:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The equations, which change in a straight line from some coefficients ``at``.
+    """The equations, linearised at the coefficients ``at``.
 
-    ``score``: (m, p) of the records; ``slope``: (m, p) its change by the predictor; ``on``: (q, p) its
-    regression on the features; ``on_change``: (q, p, p) the change of that by the coefficients.
+    ``score``: (m, p) of the records; ``slope``: (m, p) its derivative by the predictor; ``on``: (q, p)
+    its regression on the features; ``on_change``: (q, p, p) its derivative by coefficients.
     """
 
     known: _Known
@@ -239,7 +234,7 @@ class _Line:
 
     @cached_property
     def left(self) -> Floats:
-        """(m, p) what the regression leaves of the score of each record."""
+        """(m, p) the residuals of the scores' regression on the features."""
         return np.asarray(self.score - self.known.features @ self.on)
 
     @cached_property
@@ -248,8 +243,8 @@ class _Line:
         return np.asarray(1 - shares @ self.left**2 / np.maximum(shares @ self.score**2, 1e-300))
 
     def standard_errors(self, change: Floats) -> tuple[Floats, Floats]:
-        """(p,) of ``change`` times the solution, by sampling and by all else: so large that intervals
-        contain Fieller's sets."""
+        """(p,) each, of ``change`` times the solution: from sampling, and from all else, large enough
+        that intervals contain Fieller's sets."""
         known = self.known
         moved = self.solution - self.at
         inverse = change @ self.inverse
@@ -275,8 +270,8 @@ class _Line:
         return np.sqrt(sampling), np.array(found)
 
     def _noise(self, inverse: Floats, away: Floats) -> float:
-        """The variance of a coefficient by noise, if the true ones are ``away`` from the solution;
-        ``inverse``: (p,) its change by each equation."""
+        """The noise variance of a coefficient if the true ones are ``away`` from the solution;
+        ``inverse``: (p,) its derivative by each equation."""
         moved = self.solution + away - self.at
         weights = (self.on + self.on_change @ moved) @ inverse
         return float(weights @ self.known.noise @ weights)
@@ -293,8 +288,8 @@ class _Line:
 def _distinct(
     design: Floats, response: Floats, features: Floats, shares: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Different records only, and the share of each."""
-    # Different rows have different projections, but with probability zero.
+    """The distinct records, and the share of each."""
+    # With probability one, different rows have different projections.
     generator, columns = np.random.default_rng(0), (design, response[:, None], features)
     keys = sum(each @ generator.normal(size=each.shape[1]) for each in columns)
     _, first, places = np.unique(keys, return_index=True, return_inverse=True)
@@ -303,7 +298,7 @@ def _distinct(
 
 
 def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
-    """A step that is not too long, and its full length; those of linear models are right at once."""
+    """The step, shortened if too long (except in linear models), and its full length."""
     longest = float(np.max(np.abs(step) * sizes))
     if family.name == "gaussian" or longest <= LONGEST:
         return step, longest
@@ -316,8 +311,8 @@ def _fit_records(design: Floats, response: Floats, family: Family, counts: Float
     scaled = design / sizes
     if np.linalg.matrix_rank((scaled.T * counts) @ scaled) < design.shape[1]:
         raise ValueError("the terms are linearly dependent in the records; leave one out")
-    # A little information for each coefficient, as of one record with a response in the middle: else a
-    # term that determines the response would have no finite coefficient.
+    # A little information for each coefficient, as from one record with a response in the middle:
+    # otherwise a term that determines the response would have no finite coefficient.
     ridge = np.diag(sizes**2)
     beta = np.zeros(design.shape[1])
     for _ in range(STEPS):

@@ -1,14 +1,14 @@
-"""The terms of a model without what the terms before them explain, so that its equations are solved as
-exactly for years around 2000 as for numbers around 0.
+"""Model terms minus their regression on earlier terms, so that equations with years around 2000 are
+solved as exactly as with numbers around 0.
 
-Every term loses its regression, over the records, on other terms of some of its columns.  If some terms
-add up to a constant, the others lose their means, and so does the response of a linear model.
-Coefficients b of these terms z C become those of the formula's terms z by b -> C b:
+The regression of a term on other terms of some of its columns, over the records, is subtracted.  If some
+terms add up to a constant, the others are centred at their means, and so is the response of a linear
+model.  Coefficients b of these terms z C become C b for the formula's terms z:
 
     z C b = z (C b)
 
-Otherwise products of two years differ only in their twelfth digit, and the regression on them takes
-these differences for rounding errors.
+Without this, products of two years differ only in their twelfth digit, and the regression takes these
+differences for rounding errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.estimates.design import ModelDesign, Variable
 from dpcore.post.tables.margins import Attributes
 
 ROUNDING = 1e-9
-"""A term of which less than this share is left is a sum of the others."""
+"""If less than this share of a term is left, it is a sum of the others."""
 
 
 class Centred(NamedTuple):
@@ -42,7 +42,7 @@ def centred(design: ModelDesign, linear: bool) -> Centred:
     change, moved, found = np.eye(size), np.zeros(size), dict[int, Variable]()
     constant = _constant(design)
     one = Variable("1", design.records.kept.astype(float), (), np.ones(()))
-    # A term comes after those of fewer columns.
+    # Terms of fewer columns come first.
     for j in sorted(range(size), key=lambda j: len(design.terms[j].attributes)):
         term = design.terms[j]
         if constant and j not in constant:
@@ -79,7 +79,7 @@ def _constant(design: ModelDesign) -> list[int]:
 
 
 def _regression(term: Variable, others: Sequence[Variable]) -> Floats:
-    """(k,) over the records; the others are not correlated with each other."""
+    """The slopes (k,) of a term on others, which are uncorrelated with each other, over the records."""
     squares = np.array([max(float(each.values @ each.values), 1e-300) for each in others])
     return np.asarray([float(each.values @ term.values) for each in others] / squares)
 
@@ -87,7 +87,7 @@ def _regression(term: Variable, others: Sequence[Variable]) -> Floats:
 def _without(
     term: Variable, others: Sequence[Variable], slopes: Iterable[float], design: ModelDesign
 ) -> Variable:
-    """A term less these multiples of others; zero if nothing but rounding errors is left."""
+    """A term minus these multiples of others; zero if only rounding errors are left."""
     present = np.ones(term.cells.shape)
     for place, attribute in enumerate(term.attributes):
         axis = design.records.domain.axes[attribute]

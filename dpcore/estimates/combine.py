@@ -1,17 +1,17 @@
-r"""One answer from several implicates: files of records that differ as the noise may have been.
+r"""One answer from several implicates: files of synthetic records that vary as the noise does.
 
-Implicate m is made of whole records whose tables are as near to T + e_m as tables of records come: T are
-the unbiased noisy tables, and e_1 .. e_M are drawn from the law of their noise, less their mean, times
-sqrt(M / (M + 1)).  Each has as many records as the survey.  An analysis gives estimates q_m with the
-variances u_m that it would have as a survey's; then
+The tables of implicate m are as near to T + e_m as tables of whole records can be: T are the unbiased
+noisy tables, and e_1 .. e_M are draws from the law of their noise, minus their mean, times sqrt(M / (M +
+1)).  Each implicate has as many records as the survey.  Analysing implicate m as a survey gives an
+estimate q_m with variance u_m; then
 
     estimate      Q = mean of q_m
     sampling      U = mean of u_m
     privacy       (1 + 1/M) B,        B = sum of (q_m - Q)^2 / (M - 1)
     total         U + (1 + 1/M) B,    degrees of freedom (M - 1) (1 + U / ((1 + 1/M) B))^2
 
-In form these are the rules of Rubin (1987, 3.1.2 to 3.1.6), so his programs serve; the reason is
-another.
+These are Rubin's formulas (1987, 3.1.2 to 3.1.6), so programs for multiple imputation apply; the proof
+differs.
 
 **Claim.**  Let q be linear in the tables with noise of variance V in q(T), let the tables be reached,
 and let the drawing of whole records add independent errors of variance D to each q_m.  Then
@@ -19,22 +19,22 @@ Q = q(T) + an error of variance D / M, and E B = V M / (M + 1) + D, so that
 
     E (1 + 1/M) B = V + D (1 + 1/M),        while the error of Q from privacy is V + D / M.
 
-*Proof.*  The redraws less their mean add up to zero, so they leave Q alone, which is why its error has
-no part V / M, as it has in Rubin's case, where imputations are not centred.  Their covariance divided by
-M - 1 has the expectation of the noise's, before the factor M / (M + 1).  The errors of drawing are
+*Proof.*  The redraws minus their mean add up to zero, so they do not change Q.  Its error therefore has
+no part V / M, unlike Rubin's, whose imputations are not centred.  Before the factor M / (M + 1), the
+expected sample covariance of the redraws is the covariance of the noise.  The errors of drawing are
 independent.  QED
 
-So the total is right where D is small, and D too large at most.  U belongs in it because the records are
-fitted to the survey's own noisy tables: their drawing carries no sampling variance.  (Had they been
-drawn independently from a model, D would be U itself, and the total without U right: Raghunathan, Reiter
-& Rubin 2003.)
+So the total is right where D is small, and at most D too large.  U belongs in it because the records are
+fitted to the survey's own noisy tables: their drawing carries no sampling variance.  (If they were drawn
+independently from a model, D would be U, and the total without U would be right: Raghunathan, Reiter &
+Rubin 2003.)
 
-**Conditions.**  q is smooth enough to be linear over the noise, and a function of measured tables; what
-more it assumes is in no error.  Tables with cells near zero are not reached where T + e_m is negative,
-and then B would be too small: the redraws are made larger, which serves most questions and not all
+**Conditions.**  q is smooth enough to be linear over the noise, and a function of measured tables;
+errors do not include its other assumptions.  Tables with cells near zero are not reached where T + e_m
+is negative, and then B would be too small: the redraws are made larger, which helps most questions
 (``dpcore.post.records.implicates``; ``tasks.bundle.implicates`` says for which pairs of columns).  The
 number of records is the public one, or the noisy one of the release: shares, means and coefficients
-hardly depend on it, while totals of records have an error that the tables state and implicates lack.
+hardly depend on it, but totals of records have an error that only the tables state.
 
 >>> estimates, variances = np.array([[2.1], [1.9], [2.3], [1.7]]), np.full((4, 1), 0.01)
 >>> found = combine(estimates, variances)
@@ -77,13 +77,13 @@ class Combined:
 def combine(estimates: ArrayLike, variances: ArrayLike, rows_per_unit: int = 1) -> Combined:
     """Combine estimates of implicates (M, p) and their variances (M, p), as from M surveys.
 
-    ``variances`` are squares of standard errors; where they are of independent records and one unit may
-    have several, ``rows_per_unit`` of them bounds the sampling error (``units``).  Raises ``ValueError``
-    for fewer than two implicates.
+    ``variances``: squared standard errors.  If they assume independent records, but a unit may have
+    several, multiplying them by ``rows_per_unit`` bounds the sampling variance (``units``).  Raises
+    ``ValueError`` for fewer than two implicates.
     """
     found, within = (np.asarray(each, dtype=np.float64) for each in (estimates, variances))
     if found.shape != within.shape or found.ndim < 1 or len(found) < 2:
-        raise ValueError("estimates and variances: one row for each of two implicates at least")
+        raise ValueError("estimates and variances: one row for each of at least two implicates")
     if rows_per_unit < 1:
         raise ValueError("rows_per_unit: must be 1 or more")
     if not np.all(within >= 0):

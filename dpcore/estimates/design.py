@@ -1,8 +1,7 @@
-"""What a model relates: variables of records that are also functions of cells of tables.
+"""The variables of a model: each has a value in every record and a mean in every cell of a table.
 
-A term of a model has a value for each synthetic record, and a mean in each cell of the columns that
-it is a function of.  The records give its shape, and noisy tables over the cells correct it
-(``estimates.calibrated``).
+The records are synthetic; the cells belong to the columns that a variable depends on.  Noisy tables over
+these cells correct the results from the records (``estimates.calibrated``).
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 
 LARGEST_GRID = 2**20
-"""Cells of the columns of one term."""
+"""The most cells of the columns of one term."""
 
 LARGEST_PRODUCT = 2**22
-"""Cells of the columns of a product of two terms."""
+"""The most cells of the columns of a product of two terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class Variable:
     """One column of a design, or the response.
 
     ``values``: (m,) of the records, zero where the model leaves one out; ``attributes``: positions of
-    the columns that it is a function of; ``cells``: its mean in each of their cells, in their shape.
+    the columns that it depends on; ``cells``: its mean in each of their cells, in their shape.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Variable:
     ) -> Variable:
         """The variable with these values (kept records,), a function of some columns.
 
-        ``at_middles``: its value (cells,) at the middle of each cell, for those that no record is in.
+        ``at_middles``: its value (cells,) at the middle of each cell, for cells without records.
         """
         shape = tuple(records.domain.shape[i] for i in attributes)
         if np.prod(shape, dtype=float) > LARGEST_GRID:
@@ -68,7 +67,7 @@ class Variable:
         return cls(name, everywhere, attributes, cells.reshape(shape))
 
     def times(self, other: Variable, records: ModelRecords) -> Variable | None:
-        """The product with another one, over the columns of both; None if these have too many cells."""
+        """The product with another variable; None if the columns of both have too many cells."""
         attributes = tuple(sorted({*self.attributes, *other.attributes}))
         shape = [records.domain.shape[a] for a in attributes]
         if np.prod(shape, dtype=float) > LARGEST_PRODUCT:
@@ -82,14 +81,14 @@ class Variable:
         return Variable(name, np.asarray(values), attributes, cells)
 
     def at_cells(self, codes: Integers) -> Floats:
-        """(k,) its mean in the cell of each record of these codes (k, axes)."""
+        """(k,) its mean in the cell of each of these records (k, axes)."""
         return np.asarray(self.cells[tuple(codes[:, list(self.attributes)].T)])
 
 
 @dataclass(frozen=True, eq=False)
 class ModelRecords:
-    """``codes``: (m, axes) of records over a domain; ``kept``: (m,) which of them have a value in all
-    columns that a model names."""
+    """``codes``: (m, axes) of records over a domain; ``kept``: (m,) which records have a value in all
+    columns of a model."""
 
     domain: Domain
     codes: Integers
@@ -100,8 +99,8 @@ class ModelRecords:
 class ModelDesign:
     """A response, the terms of a formula, and for each nullable column whether it is not null.
 
-    ``records``: those that the model leaves out are not kept; ``notes``: what the formula made of
-    categories.
+    ``records``: ``kept`` is false for records that the model leaves out; ``notes``: how the formula
+    coded categories.
     """
 
     formula: str

@@ -113,7 +113,7 @@ def _columns(codes: Integers, sizes: Sequence[int], name: str) -> Integers:
     if table.ndim != 2 or table.shape[1] != len(sizes) or len(table) == 0:
         raise ValueError(f"{name} must have shape (rows, {len(sizes)}), not {table.shape}")
     if np.any(table < 0) or np.any(table >= np.asarray(sizes)):
-        raise ValueError(f"{name} must hold codes between 0 and the size of their column minus one")
+        raise ValueError(f"{name} must have codes between 0 and the size of their column minus one")
     return np.ascontiguousarray(table.T, dtype=np.int64)
 
 

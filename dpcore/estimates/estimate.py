@@ -22,7 +22,7 @@ from dpcore.releases.table import FEWEST_ERRORS, TWO_SIDED
 class Estimate:
     """A number with the standard error of its noise; ``interval`` is a normal 90% interval.
 
-    It reads "424 ± 34", the number and its standard error to two digits; not the ends of an interval.
+    It prints as "424 ± 34": the number and its standard error (not an interval), to two digits.
 
     ``draws``: digests of the noisy statistics from which it was computed.
     """
@@ -69,11 +69,10 @@ class Estimate:
         return self + _as_estimate(other) * -1
 
     def __truediv__(self, by: float | Estimate) -> Estimate:
-        """The quotient with a public number, such as the rows, or a noisy number of another draw.
+        """The quotient by a public number, such as the rows, or by a noisy number of another draw.
 
-        The standard error of a quotient of noisy numbers is that of the delta method, as for
-        ``share``; by a number near zero it has Fieller's set instead.  Raises ``InputError`` for two
-        numbers of one draw.
+        A quotient of noisy numbers has the standard error of the delta method, as in ``share_of``, or
+        Fieller's set if the divisor is near zero.  Raises ``InputError`` for two numbers of one draw.
         """
         other = _as_estimate(by)
         self._require_independent(other, "the share")
@@ -85,7 +84,7 @@ class Estimate:
 
     @property
     def near_zero(self) -> bool:
-        """Whether a quotient by this number is not nearly normal."""
+        """Whether this number is too near zero for a quotient by it to be nearly normal."""
         return abs(self.value) <= FEWEST_ERRORS * self.standard_error
 
     def _require_independent(self, other: Estimate, remedy: str) -> None:
@@ -97,9 +96,9 @@ class Estimate:
 
 @dataclass(frozen=True, repr=False)
 class Quotient(Estimate):
-    """A quotient by a number near zero: it has no standard error, but Fieller's 90% set.
+    """A quotient by a number near zero, with Fieller's 90% set instead of a standard error.  If that set
 
-    It has no value either (NaN) where that set is unbounded, since the divisor may then be zero.
+    is unbounded, the divisor may be zero, and the value is NaN.
     """
 
     pieces: Pieces = EVERYTHING
@@ -120,8 +119,8 @@ class Quotient(Estimate):
         return cls(value, math.nan, number.draws | by.draws, pieces)
 
     def within(self, low: float, high: float) -> Quotient:
-        """The same quotient, known to lie between two numbers: all of them where nothing is left, and
-        then it has no value."""
+        """The quotient limited to ``low`` to ``high``; if nothing is left, this whole range without a
+        value."""
         cut = [(max(low, a), min(high, b)) for a, b in self.pieces]
         left = tuple((a, b) for a, b in cut if a <= b)
         value = min(max(self.value, low), high) if left else math.nan
@@ -129,12 +128,12 @@ class Quotient(Estimate):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The smallest interval around the set: without ends where the set is unbounded."""
+        """The smallest interval around the set; ends are infinite where the set is unbounded."""
         return self.pieces[0][0], self.pieces[-1][1]
 
     @property
     def words(self) -> str:
-        """What is known of the quotient, in a sentence."""
+        """The interval or set in a sentence."""
         low, high = self.interval
         if len(self.pieces) == 2:
             below, above = self.pieces[0][1], self.pieces[1][0]
@@ -151,9 +150,9 @@ class Quotient(Estimate):
 def share_of(sum_of: Callable[[Floats], Estimate], part: Floats, whole: Floats) -> Estimate:
     """The share of some cells in others that contain them; ``part``, ``whole``: (cells,) 0 or 1.
 
-    With P the noisy sum over the part, W that over the whole and R = P / W, the variance is that of the
-    sum with weights part - R * whole, divided by W^2 (delta method, first order), which includes the
-    covariance of P and W.  If W is near zero, the share has Fieller's 90% set instead, cut to [0, 1].
+    Let P and W be the noisy sums over part and whole, and R = P / W.  The variance of R is the variance
+    of the sum with weights part - R * whole, divided by W^2 (delta method, first order); this includes
+    the covariance of P and W.  If W is near zero, the share has Fieller's 90% set within 0 to 1 instead.
     """
     divisor = sum_of(whole)
     if np.array_equal(part, whole):

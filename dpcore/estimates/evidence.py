@@ -1,4 +1,4 @@
-"""What models are fitted to: tables that agree, and synthetic records that follow them."""
+"""The data that models are fitted to: tables that agree, and synthetic records that follow them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Evidence:
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
     or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: what sampling errors assume in addition to independent records;
-    ``alone``: by name, the same of one column in its own cells, if other tables have it in merged cells.
+    unit may have; ``assumes``: assumptions of the sampling errors in addition to independent records;
+    ``alone``: by name of a column, its evidence in its own cells, if other tables have merged cells.
     """
 
     domain: Domain
@@ -39,7 +39,7 @@ class Evidence:
 
 
 class SimulatedEvidence(Evidence):
-    """Before there is a draw: the tables are those of records that were made up."""
+    """Evidence before a draw: the tables count made-up records."""
 
     def table(self, attributes: Attributes) -> Floats:
         (counts,) = margins_of(self.codes, self.domain.shape, [attributes])

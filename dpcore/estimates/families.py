@@ -13,7 +13,7 @@ import numpy as np
 from dpcore.arrays import Floats
 
 STEEPEST = 30.0
-"""Predictors of logistic and Poisson models are cut here, beyond any that a survey supports."""
+"""Predictors of logistic and Poisson models are cut at this size, which no survey supports."""
 
 
 class Family(NamedTuple):

@@ -5,9 +5,9 @@ N - R W is normal for every R, so the set of all R with
 
     (N - R W)^2 <= z^2 (var N - 2 R cov(N, W) + R^2 var W)
 
-contains the exact quotient with the probability that belongs to z, whatever it is (Fieller 1954).  It is
-an interval where W is more than z errors from zero.  Else it is unbounded: all numbers, or all but those
-of an interval.
+contains the exact quotient, whatever it is, with the normal probability of z (Fieller 1954).  It is an
+interval where W is more than z errors from zero.  Otherwise it is unbounded: all numbers, or all except
+an interval.
 
 >>> [tuple(round(end, 3) for end in piece) for piece in fieller(4.0, 1.0, 20.0, 1.0, 0.0, 1.645)]
 [(0.117, 0.286)]
@@ -64,8 +64,7 @@ def bounded_fieller(
     covariance: float,
     z: float,
 ) -> tuple[Floats, Floats]:
-    """Both ends of the same set for many quotients, NaN where it is not an interval or the divisor is
-    negative."""
+    """Both ends of this set for many quotients; NaN if it is no interval or the divisor is negative."""
     a = divisor**2 - z**2 * of_divisor
     b = number * divisor - z**2 * covariance
     c = number**2 - z**2 * variance

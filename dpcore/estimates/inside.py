@@ -1,10 +1,10 @@
-r"""Where values lie inside their bins, as the shares of neighbouring bins say.
+r"""Positions of values inside their bins, estimated from the shares of neighbouring bins.
 
 A total over records of a function g of some columns is computed from a table: the sum over its cells
 of count times the mean of g in the cell.  Inside a bin a of one column, the values of records that are
-in cell b of the other columns need not have the mean of all records of the bin: wages differ by
-experience inside five years of it too.  Let q_b(x) be the share of records with value x that are in b.
-Where it is nearly straight inside the bin, and the values of all records of the bin have variance v(a),
+in cell b of the other columns need not have the mean of all records of the bin: wages rise with
+experience inside a bin of five years too.  Let q_b(x) be the share of records with value x that are in
+b.  If q_b is nearly linear inside the bin, and the values of all records of the bin have variance v(a),
 
     mean of x in (a, b), less the mean in a   =   v(a) q_b'(a) / q_b(a),
 
@@ -12,10 +12,10 @@ and to first order the total is therefore too small by
 
     sum over a, b of  n(a) dg/dx (a, b) v(a) q_b'(a),
 
-(Sheppard 1898 corrects moments of one column in a similar way).  Shares change slowly also where bins
-differ in width or counts fall by half from one to the next, so their slope is taken between the means
-of neighbouring bins.  The total is linear in the table but for n(a).  Cells of a single value that many
-records have, say nothing of the values beside them and are left out.
+(Sheppard 1898 corrects moments of one column in a similar way).  Shares change slowly even where bins
+differ in width or counts fall by half from one to the next, so their slope is taken between the means of
+neighbouring bins.  The total is linear in the table except for n(a).  A cell of a single value that many
+records share says nothing about neighbouring values and is left out.
 
 >>> from dpcore.domain.axes import Bins
 >>> age = Bins("age", (0, 10, 20, 30), False)
@@ -43,20 +43,20 @@ from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 
 FEW = 10.0
-"""Bins with fewer records than the average over this number correct nothing."""
+"""Bins with fewer records than the average divided by this number are ignored."""
 
 
 def moved_inside(
     evidence: Evidence, records: ModelRecords, first: Variable, second: Variable, table: Floats
 ) -> float:
-    """The amount by which the sum of a product over its table is too small, because of all bins: as much
-    of it as chance alone would not show (James & Stein 1961)."""
+    """The amount by which a product's sum over its table is too small because of bins, shrunk towards
+    zero by the size of its random error (James & Stein 1961)."""
     attributes = sorted({*first.attributes, *second.attributes})
     axes, found = [records.domain.axes[a] for a in attributes], 0.0
     for place, axis in enumerate(axes):
         if not isinstance(axis, Bins) or len(axes) < 2:
             continue
-        # The evidence has the columns' own names, a formula's domain those without dots.
+        # The evidence has the columns' own names; a formula's domain has names without dots.
         column = evidence.columns[evidence.domain.names[attributes[place]]]
         changes: Floats = np.zeros(table.shape)
         for one, other in ((first, second), (second, first)):
@@ -78,12 +78,12 @@ def opened_by_bins(
     pairs: Sequence[tuple[Variable, Variable]],
     tables: Mapping[Attributes, Floats],
 ) -> Floats:
-    """(k, q) one standard error in each of q sums of products over their ``tables``, for each of k bins,
-    because its values may all lie elsewhere inside it.
+    """(k, q) standard errors of q sums of products over their ``tables``, from the unknown positions of
+    values inside each of k bins.
 
-    If a bin has a share s of its column's records, the error is min(1, 2 s^2) of the most that its
-    values could change.  Many bins say where values are; one bin with most of the records does not.
-    This is an argument, not a bound; ``benchmarks.unasked`` measures it.
+    If a bin has a share s of its column's records, the 95% error is min(1, 2 s^2) times the largest
+    possible change.  Many bins locate values; one bin with most of the records does not.  This is an
+    argument, not a bound; ``benchmarks.unasked`` measures it.
     """
     reach = cache(partial(reach_in_cells, evidence, records))
     found: dict[tuple[int, int], Floats] = {}
@@ -109,8 +109,8 @@ def opened_by_bins(
 def reach_in_cells(
     evidence: Evidence, records: ModelRecords, variable: Variable, attribute: int
 ) -> Floats:
-    """The largest change of a variable's mean in each of its cells if all values of one column were
-    elsewhere in the cell, with the sign of its slope; as far as the records have such values."""
+    """The largest change of a variable's mean in each of its cells if values of one column lay elsewhere
+    in the cell, within its records' values; with the sign of the slope."""
     name = evidence.domain.names[attribute]
     slopes = slopes_in_cells(
         variable, records, records.domain.axes[attribute].name, evidence.columns[name]
@@ -128,7 +128,7 @@ def reach_in_cells(
 
 
 def openness(axis: Bins, counts: Floats) -> Floats:
-    """(cells,) the part of the largest possible change that is not known; 0 for a single value."""
+    """(cells,) the 95% error as a fraction of the largest possible change; 0 for a single value."""
     single = (np.diff(axis.edges) == 0) | np.isin(axis.edges[:-1], axis.masses)
     some = np.maximum(counts, 0.0)
     return np.where(single, 0.0, np.minimum(2 * (some / max(some.sum(), 1.0)) ** 2, 1.0))
@@ -138,7 +138,7 @@ def moved_in_bins(
     changes: Floats, table: Floats, axis: Bins, place: int, means: Floats, variances: Floats
 ) -> tuple[float, Floats]:
     """The amount by which the sum of a function over a table is too small, because of the bins of one
-    axis; and how much more that is for one more record in each cell (n(a) taken as fixed).
+    axis; and its derivative by the count of each cell (with n(a) fixed).
 
     ``changes``: dg/dx inside each cell, x being the column of this axis, in the shape of the table;
     ``means``, ``variances``: (cells,) of x in each bin.
@@ -147,7 +147,7 @@ def moved_in_bins(
     counts = np.moveaxis(table, place, 0).reshape(table.shape[place], -1)
     alone = counts.sum(axis=1)
     kept = np.flatnonzero((np.diff(axis.edges) > 0) & ~np.isin(axis.edges[:-1], axis.masses))
-    # Noise would make shares of any size in bins of few records.
+    # In bins of few records, noise could give shares of any size.
     kept = kept[alone[kept] * len(kept) > abs(alone[kept].sum()) / FEW]
     if len(kept) < 2 or counts.shape[1] < 2:
         return 0.0, weights
@@ -155,7 +155,7 @@ def moved_in_bins(
     alone, shares = alone[kept, None], counts[kept] / alone[kept, None]
     slopes: Any = np.gradient(np.eye(len(kept)), means[kept], axis=0)
     of_share = slopes.T @ (alone * variances[kept, None] * change)
-    # One more record in a cell makes the shares of the others in its bin smaller.
+    # One more record in a cell lowers the shares of the other cells in its bin.
     moved = (of_share - np.sum(of_share * shares, axis=1, keepdims=True)) / alone
     whole = np.moveaxis(weights, place, 0)
     whole[kept] = moved.reshape(len(kept), *whole.shape[1:])
@@ -163,8 +163,8 @@ def moved_in_bins(
 
 
 def slopes_in_cells(variable: Variable, records: ModelRecords, name: str, column: Any) -> Floats:
-    """How a variable changes with a column inside its cells, in their shape: by regression over the
-    records (m,) in each cell; 0 where it does not, as of a condition that a bin meets as a whole."""
+    """The slope of a variable on a column inside its cells, in their shape: by regression over the
+    records (m,) in each cell; 0 if it is constant there, like a condition that a whole bin meets."""
     place = records.domain.names.index(name)
     if place not in variable.attributes:
         return np.zeros_like(variable.cells)
@@ -180,8 +180,8 @@ def slopes_in_cells(variable: Variable, records: ModelRecords, name: str, column
 
 
 def bins_of(records: ModelRecords, attribute: int, column: Any) -> tuple[Floats, Floats]:
-    """(cells,) the mean and the variance of a column of numbers (m,) in each bin, as the records have
-    them; in a bin without records those of values spread evenly."""
+    """(cells,) the mean and the variance of a column of numbers (m,) in each bin, over the records; in a
+    bin without records, for values spread evenly."""
     axis = records.domain.axes[attribute]
     assert isinstance(axis, Bins)
     kept = ~np.ma.getmaskarray(column)

@@ -34,7 +34,7 @@ from dpcore.releases.table import (
 
 @dataclass(frozen=True, eq=False)
 class DrawnRelease:
-    """One release, its draw and the draw's digest, and what it measured."""
+    """One release, its draw, the draw's digest, and its agreement."""
 
     name: str
     release: TableOfCounts
@@ -115,7 +115,7 @@ def join(
 
 @lru_cache(maxsize=2)
 def _together(informing: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
-    """The agreement of all parts, and the attribute of each axis; once for all their tables."""
+    """The agreement of all parts, and the attribute of each axis; computed once for all tables."""
     axes = _axes_of(informing)
     return joined(_measured(informing), axes), {axis: i for i, axis in enumerate(axes)}
 
@@ -138,14 +138,14 @@ def _informing(
     refined = any(differ(axes, its) for its in others) and (
         refinement(axes, others).size <= MOST_REFINED
     )
-    if release.adjacency.public_rows:  # otherwise all inform the number of records
+    if release.adjacency.public_rows:  # otherwise all tables inform the number of records
         informs = places if refined else lambda axes, its: set(axes) & set(its)
         alike = [part for part, its in zip(alike, others, strict=True) if informs(axes, its)]
     return alike, refined
 
 
 def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[DrawnRelease]:
-    """The releases that can be combined, as they were measured."""
+    """The releases that can be combined, with their measurements."""
     found = []
     for name, release in built.items():
         if not isinstance(release, TableOfCounts):
@@ -157,8 +157,8 @@ def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[D
 
 
 def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRelease]) -> Published:
-    """The tables of a release, with best estimates if other parts inform them too, or if a public number
-    of records does that the published numbers do not use."""
+    """The tables of a release, with best estimates if other parts inform them too, or if the published
+    numbers do not use the public number of records."""
     own = next((part for part in parts if part.release is release), None)
     if own is None:
         return published
@@ -171,7 +171,7 @@ def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRel
         known.append(found)
         more = release.adjacency.public_rows and table.unbiased == "noisy_count"
         wanted.append(more or len(found.sources) > 1)
-    if len(wanted) > MOST_FILES:  # they share a file, whose columns have one meaning
+    if len(wanted) > MOST_FILES:  # they share a file, so all or none have best estimates
         wanted = [any(wanted)] * len(wanted)
     tables = [
         _with_columns(table, found) if want else table
@@ -183,7 +183,7 @@ def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRel
 def replicates_of_best(
     release: TableOfCounts, parts: list[DrawnRelease], number: int
 ) -> dict[str, NDArray[np.float32]]:
-    """For each table of a release the noise of its best estimates drawn again, (number, rows).
+    """For each table of a release, (number, rows) new draws of the noise in its best estimates.
 
     The noise of every part is drawn once for all tables, so within a replicate the tables of all
     releases agree.
@@ -191,7 +191,7 @@ def replicates_of_best(
     alike = tuple(_alike(release, parts))
     generators = [replicate_generator(part.noisy) for part in alike]
     order = _axes_of(alike)
-    # Tables that are small enough to be drawn at once are drawn once for all releases.
+    # Draws that fit into memory together are made once for all releases.
     few = number * sum(domain.size for part in alike for domain in part.domains) <= MOST_AT_ONCE
     by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
     domains = next(part for part in parts if part.release is release).domains
@@ -222,7 +222,7 @@ def replicates_of_best(
 def _noise_together(
     alike: tuple[DrawnRelease, ...], number: int
 ) -> tuple[list[Agreement], Agreement]:
-    """The noise of all parts, ``number`` times, and what it is together: once for all releases."""
+    """``number`` draws of each part's noise, and of the joined noise; once for all releases."""
     return _drawn_together(alike, [replicate_generator(part.noisy) for part in alike], number)
 
 
@@ -238,7 +238,7 @@ def _drawn_together(
 
 
 def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:
-    """The noise of a part drawn again ``several`` times, side by side."""
+    """``several`` new draws of a part's noise, side by side."""
     again = []
     for _ in range(several):
         drawn = part.release.agreement(part.release.noise_alone(generator))
@@ -265,7 +265,7 @@ def _with_columns(table: Table, found: Joined) -> Table:
     known = " and the public number of records" * found.release.adjacency.public_rows
     descriptions = (
         f"Best unbiased estimate of the {number} from all releases ({sources}{known}); may be"
-        " negative. `count` is from this one only",
+        " negative. `count` is from this release only",
         "Standard deviation of the noise in best_estimate",
         f"Lower end of a 90% interval for the exact {number}, around best_estimate (normal)",
         f"Upper end of a 90% interval for the exact {number}, around best_estimate (normal)",

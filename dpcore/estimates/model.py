@@ -1,7 +1,7 @@
 """Models from noisy tables and synthetic records: coefficients with errors from sampling and privacy.
 
 ``estimates.calibrated`` has the theory.  The records follow the noisy tables of one release; the tables
-are those of all releases of the bundle together.
+are estimated from all releases of the bundle together.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ FEWEST = 20.0
 of its standard errors."""
 
 MADE_UP, HARDLY = 1000, 1e-6
-"""At least this many records are made up in any cells; their weight together, as a share of all."""
+"""The least number of made-up records in random cells; their total weight, as a share of all."""
 
 BLURRED = (
     "the noise hides how the terms vary together; use wider bins or fewer terms; these have no"
     " interval"
 )
 INSIDE = (
-    "where values lie inside their bins is estimated from neighbouring bins and synthetic records; half"
-    " of what neighbours correct, and a part of what the records assume, is in the error: narrower bins"
+    "where values lie inside their bins is estimated from neighbouring bins and synthetic records; the"
+    " error allows for half of this correction, and for some of what the records assume: narrower bins"
     " assume less"
 )
 HARDLY_ANY = "too few records for this much noise: there may be hardly any; these have no interval"
 
 DECIDED = 15.0
-"""A predictor this far from zero is a share of less than one in three million."""
+"""At a predictor this far from zero the rarer answer has a probability below one in three million."""
 
 ENDLESS = (
-    "the noise leaves open whether these terms determine the response; then a curved model has no finite"
-    " estimates, so they get no interval; family gaussian measures differences of means"
+    "with this noise, these terms may determine the response, and then a curved model has no finite"
+    " estimates: they get no interval; family gaussian measures differences of means"
 )
 
 SPANNED = 0.9
@@ -68,8 +68,8 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of its information that comes from noisy tables; the rest comes from the model
-    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: what its
-    errors assume; those of a model have them in the notes of the model.
+    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: assumptions of
+    its errors (for a model, see the model's notes).
     """
 
     name: str
@@ -84,9 +84,9 @@ class Coefficient:
         "term": "Term of the formula, or Intercept",
         "estimate": "Estimated coefficient",
         "standard_error": "Standard error of the estimate; it includes sampling and privacy noise",
-        "sampling_error": "Standard error from sampling alone, as the survey itself would have it; its"
+        "sampling_error": "Standard error from sampling alone, as in the survey itself; its"
         " units are taken as independent draws from a population",
-        "privacy_error": "Standard error from privacy: its noise, and what tables with bins leave open",
+        "privacy_error": "Standard error from privacy: its noise, and unknown positions inside bins",
         "lower_95": "Lower end of a 95% interval for the coefficient in the population",
         "upper_95": "Upper end of a 95% interval for the coefficient in the population",
         "spanned": "Share of the estimate's information that comes from noisy tables; the rest comes"
@@ -127,21 +127,21 @@ class Coefficient:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Its row in a table of coefficients, whose columns ``MEANING`` describes."""
+        """The row in a table of coefficients; ``MEANING`` describes its columns."""
         numbers = (self.estimate, self.standard_error, self.sampling_error, self.privacy_error)
         row = (self.name, *numbers, *self.interval, self.spanned)
         return dict(zip(self.MEANING, row, strict=True))
 
 
 Answers = tuple[tuple[Coefficient, ...], tuple[str, ...]]
-"""Coefficients, and notes on what the reader should know of them."""
+"""Coefficients, and notes for their reader."""
 
 
 def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     """Fit a linear, logistic (``binomial``) or Poisson model.
 
     Raises ``InputError`` if the columns of a term were not measured together with the response or with
-    those of another term, and if the model has no solution.
+    another term's columns, and if the model has no solution.
     """
     _require_measured(design, evidence)
     coefficients, hidden = [], dict[str, list[str]]()
@@ -195,10 +195,10 @@ def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted
         for pair, each in zip(pairs, features, strict=True)
     ]
     opened = opened_by_bins(evidence, records, pairs, tables) / evidence.rows
-    # Half of what is corrected is one more standard error.
+    # Half of the correction is added as a standard error.
     noise = noise + np.outer(inside, inside) / 4 + opened.T @ opened
-    # Where the records have no response of one kind in a small group, others still say what each
-    # product is, so that its noise counts.
+    # If a small group has no records with one kind of response, made-up records still define each
+    # product, so that its noise counts.
     anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))
 
     def column(variable: Variable, values: Floats) -> Floats:
@@ -224,7 +224,7 @@ def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:
-    """(rows, axes) records anywhere, without nulls."""
+    """(rows, axes) records in random cells, without nulls."""
     # A fixed seed: the same bundle must give the same answer.
     generator = np.random.default_rng(0)
     cells = [axis.size - axis.nullable for axis in domain.axes]
@@ -262,7 +262,7 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
 def notes_inside(
     variables: Sequence[Variable], records: ModelRecords, evidence: Evidence
 ) -> list[str]:
-    """A note on the columns of which records have several values in one cell, if there are any."""
+    """A note on the columns with several values in one cell, if there are any."""
     varying, domain = set[int](), evidence.domain
     for each in variables:
         inside = each.values - each.at_cells(records.codes)
@@ -273,7 +273,7 @@ def notes_inside(
 
 
 def _possible_mean(attribute: int, evidence: Evidence) -> str:
-    """Between which numbers the mean of a binned column lies wherever values are inside their bins."""
+    """The range of a binned column's mean if nothing is known about positions inside bins, in words."""
     axis = evidence.domain.axes[attribute]
     if not isinstance(axis, Bins):
         return ""
@@ -288,7 +288,7 @@ def _possible_mean(attribute: int, evidence: Evidence) -> str:
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:
-    """Whether noise may be all that is known of the records with one of a term's values 0 and 1."""
+    """Whether a term is 0 or 1, and all records with one of these values may be noise."""
     if not term.attributes or not set(np.unique(term.cells)) <= {0.0, 1.0}:
         return False
     table = evidence.table(term.attributes)
@@ -303,8 +303,8 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
 def _is_endless(place: int, coefficients: Floats, design: ModelDesign, solved: ModelDesign) -> bool:
     """Whether a term alone decides the response: the likelihood grows for ever with its coefficient.
 
-    Of a constant: for the records whose other terms are nearest to zero, such as the first year.
-    ``solved``: the design with centred terms, without the part that other terms explain.
+    A constant is judged where the other terms are nearest to zero, such as in the first year.
+    ``solved``: the design with centred terms.
     """
     if design.terms[place].attributes:
         values = solved.terms[place].values

@@ -29,7 +29,7 @@ from dpcore.post.tables.refined import MOST_REFINED, Refined
 
 @dataclass(frozen=True)
 class Independence:
-    """A chi-square test that two columns are independent: by sampling and noise together."""
+    """A chi-square test that two columns are independent; it includes sampling and noise."""
 
     columns: tuple[str, str]
     statistic: float
@@ -45,8 +45,8 @@ class Independence:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile, which lies in its bin as synthetic records do, and its 95% interval, which ends at
-    edges of bins."""
+    """A quantile, placed inside its bin by synthetic records, and its 95% interval, which ends at bin
+    edges."""
 
     column: str
     level: float
@@ -63,9 +63,9 @@ class Quantile:
 def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     """Pearson's correlation of two columns of numbers; records with a null in either are left out.
 
-    How two numbers go together inside a cell is what the synthetic records assume; ``spanned`` is the
-    share of their spread that lies between cells, and the errors allow for the rest as those of a model
-    do (``estimates.calibrated``).
+    Correlation inside cells is taken from the synthetic records; ``spanned`` is the share of the
+    variances that lies between cells.  The errors allow for the rest as in models
+    (``estimates.calibrated``).
     """
     attributes, shares, rows, kept = _shares(evidence, one, other)
     records = _without_nulls(evidence, attributes)
@@ -102,8 +102,8 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
         float(np.sum(shares * y**2)) / vy, 0.0
     )
     spanned = min(between**0.5, 1.0)
-    value = float(np.clip(value, -1.0, 1.0))  # the nearest that a correlation can be
-    # Half of what a correlation of 1 inside cells would add, as for a model.
+    value = float(np.clip(value, -1.0, 1.0))  # the nearest possible correlation
+    # Half of the effect of a correlation of 1 inside cells, as in a model.
     open_inside = (moved / 2) ** 2 + ((1 - spanned) / 2) ** 2
     errors = sampling**0.5, (privacy + open_inside) ** 0.5
     notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)
@@ -115,7 +115,7 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
     """A test whether two columns are independent; records with a null in either are left out.
 
     The statistic is the squared distance of the noisy table from the product of its margins, in the
-    metric of its covariance: that of sampling, as if the columns were independent, and that of noise.
+    metric of its covariance, which adds sampling of independent columns and noise.
     """
     attributes, table, rows, kept = _shares(evidence, one, other)
     shares = table[np.ix_(*(np.flatnonzero(kept.any(axis=1 - i)) for i in range(2)))]
@@ -142,7 +142,7 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
     degrees = (len(first) - 1) * (len(second) - 1)
     if degrees == 0:
         raise InputError(f"{one}, {other}: a column of one value is independent of any other")
-    # Distances from a product of margins have no more dimensions; other eigenvalues are rounding errors.
+    # The differences have this many dimensions; further eigenvalues are rounding errors.
     largest = slice(len(values) - degrees, None)
     statistic = float(np.sum((vectors[:, largest].T @ distance) ** 2 / values[largest]))
     p_value = float(chdtrc(degrees, statistic))
@@ -153,8 +153,8 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     """A quantile of a column of numbers in bins, nulls left out.
 
     The interval is Woodruff's (1952), from the noisy shares below edges.  Inside its bin the quantile is
-    that of the synthetic records there; a bin without records is taken as even.  Merged cells have less
-    noise, but wider bins, than the column's own: the narrower interval is the answer.
+    placed by the synthetic records there, or linearly if there are none.  Merged cells have less noise,
+    but wider bins, than the column's own: the narrower interval is the answer.
     """
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, not {level}")
@@ -174,8 +174,8 @@ def _quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     if rows <= 0:
         raise InputError(f"{column}: the noisy number of records is not positive")
     edges = axis.edge(np.arange(axis.cells + 1))
-    # Noisy counts may be negative, so their sums may fall: ends are where these first reach a level, and
-    # where they last do.
+    # Noisy counts may be negative, so their sums may fall: an interval ends where they first and last
+    # reach a level.
     sums = np.r_[0.0, np.cumsum(counts)] / rows
     rising, lasting = np.maximum.accumulate(sums), np.minimum.accumulate(sums[::-1])[::-1]
     below = np.clip((rising + lasting) / 2, 0.0, 1.0)
@@ -189,7 +189,7 @@ def _quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
     error = (evidence.most * level * (1 - level) / rows + privacy) ** 0.5
-    # Where in its bin an end lies is not known: the interval ends at edges, or the last whole number.
+    # Positions inside bins are unknown: the interval ends at edges, or at the last whole number.
     first = min(np.searchsorted(rising, level - SIGMAS_95 * error, side="right") - 1, last)
     end = max(np.searchsorted(lasting, level + SIGMAS_95 * error), last + 1)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
@@ -198,7 +198,7 @@ def _quantile(evidence: Evidence, column: str, level: float) -> Quantile:
 
 
 def _without_nulls(evidence: Evidence, attributes: Attributes) -> ModelRecords:
-    """The synthetic records, of which those with a value in these columns are kept."""
+    """The synthetic records; only those with a value in all these columns are kept."""
     names = [evidence.domain.names[a] for a in attributes]
     null = np.any([np.ma.getmaskarray(evidence.columns[name]) for name in names], axis=0)
     if null.all():
@@ -211,7 +211,7 @@ def _number(evidence: Evidence, records: ModelRecords, name: str, asked: str) ->
     place = _place(evidence, name)
     axis = evidence.domain.axes[place]
     if isinstance(axis, Categories) and any(isinstance(each, str) for each in axis.categories):
-        raise InputError(f"{asked}: a correlation is of two columns of numbers")
+        raise InputError(f"{asked}: a correlation needs two columns of numbers")
     values = np.asarray(evidence.columns[name][records.kept], dtype=np.float64)
 
     def at_middles() -> Floats:
@@ -227,7 +227,7 @@ def _place(evidence: Evidence, name: str) -> int:
 
 
 def _shares(evidence: Evidence, one: str, other: str) -> tuple[Attributes, Floats, float, Booleans]:
-    """Of two columns: attributes, shares of records without nulls, their number, which cells count."""
+    """For two columns: attributes, shares of records without nulls, their number, which cells count."""
     if one == other:
         raise InputError(f"{one}: name two columns")
     attributes = tuple(sorted(_place(evidence, name) for name in (one, other)))

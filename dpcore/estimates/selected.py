@@ -1,15 +1,15 @@
 """Shares and contrasts that are selected from noisy tables, with intervals that allow for the selection.
 
-A number that was selected because it is large tends to be too large.  So each interval here misses with
-a probability that the caller has divided by how many numbers there are to select from (Bonferroni): all
-of them are right at once with the caller's probability, whichever are shown.
+A number that was selected because it is large tends to be too large.  So the caller divides the error
+probability by how many numbers there are to select from (Bonferroni): all intervals are then right at
+once with the intended probability, whichever are shown.
 
 A weighted sum of Gaussian noises is within its normal quantile.  For a weighted sum of Laplace noises
 with variance v the moment generating function is at most 1 / (1 - v s^2 / 2), and Chernoff's bound gives
-the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is such a sum too.
+the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is also a sum.
 
-Where a column may be null, W counts the records that have a value: a question that not everybody was
-asked would otherwise seem to differ between groups that were asked to a different extent.
+Where a column may be null, W counts the records that have a value: otherwise a question that not
+everybody was asked would seem to differ between groups of which different shares were asked.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MeasuredColumns(NamedTuple):
 
     @property
     def noise_of_all(self) -> float:
-        """The standard error of all cells together if their noises are independent: it compares tables
-        of the same columns in other cells."""
+        """The standard error of the sum of all cells if their noise is independent, for comparing tables
+        of the same columns with different cells."""
         return self.standard_error * math.sqrt(math.prod(axis.size for axis in self.axes))
 
 
@@ -61,15 +61,15 @@ class ShareInterval(NamedTuple):
 
 
 Part = tuple[int, int]
-"""Cells of a column from the first up to, and without, the second."""
+"""A range of a column's cells: the first one, and the one after the last."""
 
 
 class Contrast(NamedTuple):
     """The share of some values in two groups of records.
 
     ``given``: the position of the column that defines the groups; ``groups``, ``shown``: cells of either
-    column; ``rank``: the smallest difference that the intervals allow, times the root of the
-    share of the smaller group; ``across``: the same share in each part of the column that has one.
+    column; ``rank``: the smallest difference within the intervals, times the root of the share of the
+    smaller group; ``across``: the same share in each part of the column, if it has an interval.
     """
 
     given: int
@@ -81,7 +81,7 @@ class Contrast(NamedTuple):
 
 
 def deviations(chance: float, gaussian: bool) -> float:
-    """Standard errors that noise exceeds in size with at most this probability.
+    """The number of standard errors that noise exceeds in size with at most this probability.
 
     >>> round(deviations(0.05, gaussian=True), 2), round(deviations(0.05, gaussian=False), 2)
     (1.96, 4.13)
@@ -98,9 +98,9 @@ def deviations(chance: float, gaussian: bool) -> float:
 
 
 def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, ShareInterval] | None:
-    """The part of one column that divides the records most evenly, and its share; None without one.
+    """The part of one column with the share nearest to a half, and this share; None without an interval.
 
-    Its interval is one of those of all ``possible_parts``.
+    Bonferroni counts ``possible_parts`` intervals.
     """
     (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
     whole, parts = counts @ _valued(axis), _parts(axis, counts, tails=True)[0]
@@ -114,7 +114,7 @@ def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, Share
 def share_of_all(measured: MeasuredColumns, part: Part, chance: float) -> ShareInterval:
     """The share of a part of one column among records with a value; NaN where there is no interval.
 
-    Its interval is one of those of all ``possible_parts``.
+    Bonferroni counts ``possible_parts`` intervals.
     """
     (axis,), counts = measured.axes, measured.agreement.margin(measured.attributes).table
     sums = _weights(axis, part), _valued(axis)
@@ -126,37 +126,38 @@ def share_of_all(measured: MeasuredColumns, part: Part, chance: float) -> ShareI
 
 
 LEAST_GROUP = 0.02
-"""A group of a smaller share of all records is not compared."""
+"""Groups with a smaller share of all records are not compared."""
 
 EDGE = 0.01
-"""Shares this close to 0 or 1 are about almost nobody, or almost everybody: they are no finding."""
+"""Shares this close to 0 or 1 describe almost nobody, or almost everybody: they are no finding."""
 
 FOLLOWS, CLEAR = 0.9, 0.2
-"""Where the shares of two groups of ``CLEAR``, the root of their size, differ by more than ``FOLLOWS``,
-one column all but follows from the other: no contrast of the two is a finding."""
+"""If two groups have shares that differ by more than ``FOLLOWS``, and the root of the smaller group's
+share of records exceeds ``CLEAR``, one column nearly determines the other: no contrast is a finding."""
 
 LEVELS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 FEW, TRIED = 7, 12
-"""A column of more cells is cut near these shares; how many contrasts of a table get intervals."""
+"""Columns of over ``FEW`` cells are cut near ``LEVELS``; ``TRIED`` contrasts of a table get
+intervals."""
 
 
 def possible_parts(axis: Axis) -> int:
-    """How many parts of a column a contrast may be about: single categories, or ranges of numbers."""
+    """The number of parts of a column that may be compared: single categories, or ranges of numbers."""
     cells = axis.size - axis.nullable
     return cells * (cells + 1) // 2 if in_order(axis) else cells
 
 
 def possible_shares(axes: Sequence[Axis]) -> int:
-    """How many shares of a part of either column, among records of a part of the other, there are."""
+    """The number of shares of a part of either column among the records in a part of the other."""
     return 2 * math.prod(possible_parts(axis) for axis in axes)
 
 
 def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> Contrast | None:
-    """Two groups by one column among which the share of some values of the other differs most.
+    """The two groups by one column between which the share of some values of the other differs most.
 
-    None where the noise allows that there is no difference.  Each interval misses with at most
-    ``chance``.  Which parts are compared depends on the noisy counts: all intervals hold at once if the
-    chances of all ``possible_shares`` add up to little, as those that are shown are among them.
+    None if noise may explain all differences.  Each interval misses with probability at most ``chance``.
+    Which parts are compared depends on the noisy counts, but all are among ``possible_shares``: all
+    intervals are right at once, except with probability at most ``chance`` times their number.
     """
     n = measured.agreement.margin(measured.attributes).table
     n = n.T if given else n
@@ -172,7 +173,7 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
     rates = inside[large] / sizes[large, None]
     weight = np.sqrt(np.minimum.outer(sizes[large], sizes[large]) / shown)
     ranks = (rates[:, None] - rates[None]) * weight[..., None]
-    # A share of nobody, or of everybody, says that one column follows from the other.
+    # A share near 0 or 1 says that one column determines the other.
     all_but, none = (rates > 1 - EDGE)[:, None], (rates < EDGE)[None]
     ranks[all_but | none] = -1.0
     if np.any((rates[:, None] - rates[None]) * (weight[..., None] > CLEAR) > FOLLOWS):
@@ -208,12 +209,12 @@ def _weights(axis: Axis, part: Part) -> Floats:
 
 
 def _valued(axis: Axis) -> Floats:
-    """(cells,) 1 for the cells of a value, and 0 for that of null."""
+    """(cells,) 1 for cells with a value, and 0 for null."""
     return _weights(axis, (0, axis.size - axis.nullable))
 
 
 def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part], list[Part]]:
-    """The parts of a column that are compared, and those that divide it; null is in none of them."""
+    """The parts of a column that are compared, and the parts that divide it; no part contains null."""
     cells = axis.size - axis.nullable
     if not in_order(axis):
         alone = [(i, i + 1) for i in range(cells)]
@@ -235,8 +236,8 @@ def _shares_among(
     chance: float,
     asked: Sequence[tuple[Part, Part]],
 ) -> list[ShareInterval]:
-    """For each pair of parts: the share of some cells of one column, the second part, among records in
-    some cells of the other, the first, with a value of both.
+    """For each (group, part): the share of the part in the group, among records with a value in both
+    columns.
 
     ``n``: the table of both columns; its rows are the cells of the column that defines the group.
     """

@@ -15,16 +15,16 @@ POINTS = 160
 """Points of a distribution function."""
 
 MANY = 30
-"""Values that a column must have in the real table for some of them to tower above the others."""
+"""Only a column with more different real values than this may have values left out of its bars."""
 
 TOWER = 0.1
-"""The least share of real records of a value that the bars leave out."""
+"""The least share of the real records with a value that the bars leave out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What a plot shows: shares of the records in the bars between ``edges`` (k + 1,), and of those at
-    most ``points``; ``left_out``: values that would tower above the bars, with both shares."""
+    """What a plot shows: shares of records in the bars between ``edges`` (k + 1,), and at most
+    ``points``; ``left_out``: values that would tower above the bars, with both shares."""
 
     edges: Floats
     points: Floats
@@ -57,7 +57,7 @@ def _at_most(values: Floats, points: Floats) -> Floats:
 
 
 def _curves(real: Floats, synthetic: Floats, towers: Floats) -> Curves:
-    """Over the middle 99% of the real values; what lies beyond is in no bar."""
+    """Curves over the middle 99% of the real values; the other values are in no bar."""
     low, high = (float(np.quantile(real, level)) for level in (0.005, 0.995))
     if low == high:
         low, high = low - 0.5, high + 0.5

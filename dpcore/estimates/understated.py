@@ -1,7 +1,7 @@
-"""By how much standard errors are too small that are computed from synthetic records as from a survey.
+"""How much too small standard errors are if synthetic records are analysed like a survey.
 
-They know of sampling, not of noise.  The slope of one column on another is a weighted sum of the cells
-of their table, so both parts of its error are known:
+Such standard errors include sampling, but not noise.  The slope of one column on another is a weighted
+sum of the cells of their table, so both parts of its error are known:
 
     sampling^2 = sum w^2 p / n,        privacy^2 = variance of sum w count / n^2,
     understated by sqrt(1 + privacy^2 / sampling^2)
@@ -28,7 +28,7 @@ from dpcore.post.tables.consistency import Agreement
 
 
 def understated(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Floats:
-    """The factor for each pair of columns that were measured together.
+    """For each pair of columns that were measured together, the factor by which errors are too small.
 
     ``scores``: for each attribute the number of each of its cells; ``rows``: of the survey.
     """
@@ -39,8 +39,8 @@ def understated(agreement: Agreement, scores: Sequence[Floats], rows: float) -> 
 
 
 class Slope(NamedTuple):
-    """Of one column on another: ``weights`` of the cells of their table in it, to first order, and both
-    parts of its variance."""
+    """The slope of one column on another: its derivative ``weights`` by the cells of their table, and
+    both parts of its variance."""
 
     pair: tuple[int, int]
     weights: Floats
@@ -49,7 +49,7 @@ class Slope(NamedTuple):
 
 
 def slopes(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Iterator[Slope]:
-    """Of each pair of columns that were measured together, where the first one varies."""
+    """The slopes of all pairs of columns that were measured together, if the first one varies."""
     for pair in combinations(range(len(scores)), 2):
         if agreement.covers(pair):
             table = agreement.margin(pair).table
@@ -62,7 +62,7 @@ def slopes(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Itera
 
 
 def _weights(shares: Floats, x: Floats, y: Floats) -> Floats:
-    """The derivative of the slope of y on x by the share of each cell; zero where x does not vary."""
+    """The derivative of the slope of y on x by the share of each cell; zero if x is constant."""
     x = (x - shares.sum(axis=1) @ x)[:, None]
     y = y - shares.sum(axis=0) @ y
     spread = float(np.sum(shares * x**2))

@@ -34,7 +34,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     BlockGaussian,
     GaussianRounds,
 )
-"""Number i - 1 is the subject of theorem Ti.  Other texts cite these numbers: append new mechanisms."""
+"""Entry i - 1 is the mechanism of theorem Ti.  Other texts cite these numbers: append new mechanisms."""
 
 __all__ = [
     "THEOREMS",

@@ -1,24 +1,24 @@
-r"""Discrete Gaussian noise on blocks of an integer vector, each at a scale of its own.
+r"""Discrete Gaussian noise on blocks of an integer vector, with a scale for each block.
 
 A block may be measured by differences alone: noise is added to each cell of a table, and the output
-contains nothing about the table's sums over the axes in question (``blocks``).
+contains nothing about the table's sums over the block's axes (``blocks``).
 
 Claim.  Input: integer vectors in blocks x_b with weights 0 < w_b <= 1.  |x_b| is the Euclidean norm of
 a block; for a block of differences it is the norm of its table with the axes centred.  Neighbours: any
 relation under which sum over b of w_b |x_b - x'_b|^2 is at most ``l2_sensitivity_squared`` = D^2.
-Output: x_b + Z_b with independent Z_b.  Its numbers are independent with P(z) proportional to exp(-z^2
-w_b/(2 variance)); in a block of differences they are the differences of such numbers on its whole
+Output: x_b + Z_b with independent Z_b.  The numbers of Z_b are independent with P(z) proportional to
+exp(-z^2 w_b/(2 variance)); in a block of differences they are the differences of such noise on the whole
 table.  With v_b = variance/w_b, it is (D^2/(2 variance) + loss)-zCDP, where loss is 0 without blocks of
 differences and 10^-12 with some, and (alpha, beta, 0)-DP for all alpha, beta that either proof of
-``gaussian`` allows after that.
+``gaussian`` allows with this loss added.
 
 Preconditions.  Every v_b lies between 2^-90 and 2^90 (the sampler checks it).  For each block of
 differences and each of its axes, of n >= 3 cells, 9 K exp(-19.739 v_b/n) <= 10^-12, where K is the
 number of cells, over all blocks, that noise is added to (checked here).  There are at most 6 axes
 (``Block``).
 
-Proof.  Let C centre the axes of one block with N cells, and z be its noise.  What comes out of z is C
-z, a point of the lattice L = C Z^N: its differences are coordinates of L.
+Proof.  Let C centre the axes of one block with N cells, and z be its noise.  The output depends on z
+only through C z, a point of the lattice L = C Z^N; its differences are coordinates of L.
 
 (1) The law of C z.  Take the axes one by one.  Summing exp(-|z|^2/(2 v)) over all tables with the same
 differences along axis j, those of a lattice M with its sums along axis j left free, gives by Poisson's
@@ -32,10 +32,10 @@ each axis, and the N/n_j add up to at most 2 N).  Over all blocks this is the lo
 
 (2) zCDP.  Let x' = x + d in L, p and p' the laws around them, a > 1.  Then sum of p^a p'^(1-a) = exp(a
 (a-1) |d|^2/(2 v)) times the sum over y of exp(-|y - m|^2/(2 v)) g(y-x) (g(y-x)/g(y-x'))^(a-1)/G for a
-real m in the span.  The last factor is at most exp((a-1) c), and what is left is a sum of exp(-|z -
-m|^2/(2 v)) over whole tables z divided by the same at m = 0, which by Poisson's formula is at most
-1.  So the Renyi divergence of order a is at most a |d|^2/(2 v) + c, and at most a (|d|^2/(2 v) +
-c).  Independent blocks add up.
+real m in the span.  The last factor is at most exp((a-1) c), and the rest is a sum of exp(-|z - m|^2/(2
+v)) over whole tables z divided by the same at m = 0, which by Poisson's formula is at most 1.  So the
+Renyi divergence of order a is at most a |d|^2/(2 v) + c, and at most a (|d|^2/(2 v) + c).  Independent
+blocks add up.
 
 (3) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L
 with chances proportional to exp(-|y - x|^2/(2 r)), has the law exp(-|y|^2/(2 v)) on L within the factor
@@ -74,7 +74,7 @@ LOSS = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class BlockGaussianEvent(GaussianEvent):
-    """Discrete Gaussian noise on blocks of an integer vector, at most as precise as ``variance``.
+    """Discrete Gaussian noise of variance ``variance`` or more on blocks of an integer vector.
 
     ``l2_sensitivity_squared``: the largest squared difference between neighbours, summed with the
     blocks' precisions as weights; ``coordinates``: how many numbers get noise; ``loss``: the price of

@@ -1,4 +1,4 @@
-"""Independent discrete Laplace noise on blocks of an integer vector, each at a scale of its own.
+"""Independent discrete Laplace noise on blocks of an integer vector, with a scale for each block.
 
 Claim.  Input: integer vectors x in blocks x_b with weights 0 < w_b <= 1.  Neighbours: any relation under
 which sum over b of w_b |x_b - x'_b|_1 is at most ``l1_sensitivity`` = D.  Output: x + Z with independent

@@ -1,8 +1,8 @@
-"""A statistic in blocks, each with noise at a scale of its own, measured whole or by differences alone.
+"""A statistic in blocks; each has its own noise scale, and is measured whole or by differences alone.
 
 If a block of axes (3, 4) is measured by differences, noise is added to all twelve cells and the result
-is the (3 - 1)(4 - 1) differences to the last cell of either axis.  They determine the table with both
-axes centred, and contain nothing about its sums.
+is the (3 - 1)(4 - 1) differences to the last cell of either axis.  The differences determine the table
+with both axes centred, and contain nothing about its sums.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 
 MOST_AXES = 6
-"""The proof of ``BlockGaussian`` needs no more."""
+"""The largest number of axes in the proof of ``BlockGaussian``."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockNoise(Mechanism):
-    """Noise on blocks, each with the law of ``of_block``.  Several statistics are concatenated."""
+    """Noise on blocks by the law ``of_block``.  Several statistics may be concatenated."""
 
     blocks: tuple[Block, ...]
 
@@ -157,7 +157,7 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """Draw noise (times, sizes) on all blocks; ``sample`` takes a weight and a number of cells."""
+    """Draw noise (times, sizes) on all blocks; ``sample`` draws for a weight and a number of cells."""
     starts = np.cumsum([0, *(block.size for block in blocks)])
     result = np.empty((times, int(starts[-1])), dtype=np.int64)
     # Blocks of the same weight are drawn together: a plan may have hundreds of small ones.
@@ -173,6 +173,6 @@ def block_noise(
 def in_blocks(
     blocks: Sequence[Block], numbers: NDArray[Any]
 ) -> Iterable[tuple[Block, NDArray[Any]]]:
-    """Pair each block with its part (..., size) of the numbers (..., sizes)."""
+    """Pair each block with its numbers (..., size), a slice of all numbers (..., sizes)."""
     ends = np.cumsum([block.size for block in blocks])[:-1]
     return zip(blocks, np.split(numbers, ends, axis=-1), strict=True)

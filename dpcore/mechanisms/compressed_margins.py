@@ -1,6 +1,6 @@
 """One-way tables of wide columns, then tables over groups of cells that the first ones suggest.
 
-With Gaussian noise the second round may also have sums of products for pairs of columns in order
+With Gaussian noise the second round may also have sums of products for pairs of ordered columns
 (``quadrants``).
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the tables of either round
@@ -11,7 +11,7 @@ move by at most their stated sensitivities, whichever the groups are.  Output:
     round 2   tables over several columns, of groups instead of cells, and sums of products of scores,
               with noise ``again``
 
-It is DP at either price of ``rounds``: the sum of both rounds, or that of one draw.
+It is DP at either price of ``rounds``: the sum of both rounds, or a single draw.
 
 Preconditions.  Those of the noise of either round; the price is covered by the share (the privacy line
 checks it).
@@ -19,12 +19,12 @@ checks it).
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
 groups; merging acts on each record alone, so a record changes a table of groups by no more than a table
 of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies its
-sensitivity by that number.  The sums move by what ``quadrants`` claims, whichever the scores are.  The
-sensitivity of ``again`` is that of the multiplied tables and of the sums together.  ``rounds`` proves
-both prices.
+sensitivity by that number.  The sums move by at most the bound of ``quadrants``, whatever the scores
+are.  ``again`` has the joint sensitivity of the multiplied tables and the sums.  ``rounds`` proves both
+prices.
 
-Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
-Y1, then the second round.
+Ranges.  Those of the noise.  The number of groups is public, and so is the length of the result: Y1,
+then the second round.
 
 Source.  Bun & Steinke 2016, Lemma 2.3.
 """
@@ -50,10 +50,10 @@ from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 
 class Grouping(NamedTuple):
-    """What the first round suggests: public.
+    """Groups and scores that the first round suggests: public.
 
     ``groups``: for each column the group of each cell; ``scores``: for each column the score of each
-    group, None if no sum of products has it.
+    group, None if no sum of products uses it.
     """
 
     groups: list[Integers]
@@ -72,7 +72,7 @@ REGROUPED = 2**11
 
 @dataclass(frozen=True)
 class Merged:
-    """A column with merged cells: its position in the domain, and how they merge (``grouping``)."""
+    """A column with merged cells: its position in the domain, and the rule of merging (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
@@ -88,8 +88,8 @@ class CompressedMargins(Rounds):
     2; ``merged``: the wide columns, whose cells are merged into ``keep`` groups each; ``first``,
     ``again``: the noise of each round on all its cells, with the sensitivity of all its tables
     together; ``times``: for each table of round 2, the factor that multiplies its counts before noise
-    is added, so a larger factor means less noise; ``products``: pairs of columns in order, of whose
-    scores round 2 also has the sum of products.
+    is added, so a larger factor means less noise; ``products``: pairs of ordered columns; round 2 also
+    sums the products of their scores.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -137,7 +137,7 @@ class CompressedMargins(Rounds):
         return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the second round, with groups from the exact first table."""
+        """The change of the second round between neighbours, with groups from the exact first table."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         grouping = self.grouping(once[0])
@@ -181,7 +181,7 @@ class CompressedMargins(Rounds):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The number of groups of each column; of cells, if the column is not merged."""
+        """The number of groups of each column, or of cells if the column is not merged."""
         wide = {merged.position for merged in self.merged}
         return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
 
@@ -189,7 +189,7 @@ class CompressedMargins(Rounds):
 def counts_alone(
     shape: Sequence[int], merged: Sequence[Merged], once: Integers
 ) -> dict[int, Integers]:
-    """The table of each merged column, by its position, from those of all concatenated (``once``)."""
+    """Split the concatenated tables ``once`` into the table of each merged column, by its position."""
     places = [each.position for each in merged]
     ends = np.cumsum([shape[place] for place in places])
     return dict(zip(places, np.split(once, ends[:-1]), strict=True))

@@ -14,19 +14,19 @@ Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there 
 2 k D <= alpha scale (the privacy line checks it).  D is the release's claim, proved there.
 
 Proof.  Where no score of a choice moves by more than d, a neighbour changes the weight exp(-score/scale)
-of each candidate by a factor of at most exp(d/scale), and the sum of all weights by as much the other
-way; choices are independent, and the sum of all d is at most k D. The log-ratios of all candidates of
-a choice lie within an interval as long as a = 2 d/scale, not 2 a: the choice is a-bounded-range, and so
-a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times that of all d, k D^2.
-Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost
-nothing.
+of each candidate by a factor of at most exp(d/scale), and the sum of all weights by at most the same
+factor in the opposite direction; choices are independent, and the sum of all d is at most k D. The
+log-ratios of all candidates of a choice lie within an interval of length a = 2 d/scale, not 2 a: the
+choice is a-bounded-range, and so a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most
+D times the sum of all d, so at most k D^2.  Where d = 0 a choice has the same law for both neighbours:
+groups that no neighbour reaches cost nothing.
 
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
-its terms does, as v_i - v_j moves by at most d_i + d_j.  In whole parts, ``WHOLE`` of 1, it moves by at
-most two parts more.  Some candidate scores 0, the one of least v.  So with a probability of 1 - p the
-score of the chosen one is at most T = (scale/WHOLE) ln(candidates/p), and its value is above any v_j by
-at most T (d_i + d_j).
+its terms does, as v_i - v_j moves by at most d_i + d_j.  Rounded to whole steps of 1/``WHOLE``, it moves
+by at most two steps more.  The candidate of least v scores 0.  So with probability at least 1 - p the
+chosen candidate i scores at most T = (scale/WHOLE) ln(candidates/p), and v_i exceeds any v_j by at most
+T (d_i + d_j).
 
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
@@ -54,7 +54,7 @@ from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
 
 WHOLE = 2**20
-"""How many steps of a relative score make up 1."""
+"""The steps of a relative score per unit."""
 
 LARGEST_RELATIVE = 2**48
 """The largest relative score: up to here double precision errs by less than half a step."""
@@ -129,12 +129,11 @@ class ExponentialMechanism(Mechanism):
     @classmethod
     def relative(cls, share: Budget, candidates: int) -> ExponentialMechanism:
         """Return the mechanism for one choice that is scored by ``relative_scores``."""
-        # One part more for rounding to whole parts, and one for double precision.
+        # One step more for rounding to whole steps, and one for double precision.
         return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
 
     def shortfall(self, chance: float) -> float:
-        """The bound T of the module's lemma, for one choice by ``relative_scores``; ``chance``: its
-        p."""
+        """The bound T of the module's lemma for one choice by ``relative_scores``; ``chance``: p."""
         return float(self.scale) / WHOLE * math.log(self.candidates / chance)
 
     @property
@@ -183,7 +182,7 @@ class ExponentialMechanism(Mechanism):
 def relative_scores(values: Floats, moves: Floats) -> Integers:
     """The whole-number scores (k,) of candidates whose values (k,) change by at most ``moves`` (k,)."""
     behind = (values[:, None] - values) / (moves[:, None] + moves)
-    # Cutting scores at a public number brings no two farther apart.
+    # Cutting scores at a public number increases no difference between them.
     cut = np.minimum(np.rint(behind.max(axis=1) * WHOLE), LARGEST_RELATIVE)
     return np.asarray(cut.astype(np.int64))
 

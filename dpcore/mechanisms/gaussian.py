@@ -10,10 +10,10 @@ the two conversions holds, in arithmetic of 50 digits or more rounded upwards (t
 it).  D^2 is the release's claim, proved there.
 
 Proof.  zCDP: Canonne, Kamath & Steinke 2020, Theorem 14, in any dimension; the conversion is
-their Corollary 13 (``accounting.zcdp``).  The other way: the discrete Gaussian is, up to a stated
-factor, randomly rounded continuous noise and inherits its exact privacy profile (Balle & Wang 2018,
-Theorem 8; ``accounting.analytic`` has the proof).  The first is better for a variance of a few units,
-the second for a large one.
+their Corollary 13 (``accounting.zcdp``).  The second conversion: the discrete Gaussian is, up to a
+stated factor, randomly rounded continuous noise and inherits its exact privacy profile (Balle & Wang
+2018, Theorem 8; ``accounting.analytic`` has the proof).  The first is better for a variance of a few
+units, the second for a large one.
 
 Ranges.  Every release checks that |x_i| < 2^61 (``largest_statistic``).  |Z_i| reaches 2^62 with a
 chance below exp(-2^30); a sum that wrapped around would still be post-processing.  No float takes part

@@ -1,11 +1,10 @@
 """Gaussian noise on a sequence of sums, where each sum may depend on the earlier noisy sums.
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the sum of round i moves by
-at most S_i in the squared L2 norm, wherever the noisy sums before it have led.  Output: the sums of all
-rounds, each plus discrete Gaussian noise of variance V.  With S the sum of all S_i, it costs what a
-single draw of that noise costs on a vector of squared sensitivity S: S/(2 V)-zCDP, and
-(alpha, beta, 0)-DP wherever either proof of ``gaussian`` says so of that draw, with S coordinates that
-may differ.
+at most S_i in the squared L2 norm, whatever the noisy sums before it are.  Output: the sums of all
+rounds, each plus discrete Gaussian noise of variance V.  With S the sum of all S_i, it costs as much as
+a single draw of that noise on a vector of squared sensitivity S: S/(2 V)-zCDP, and (alpha, beta, 0)-DP
+wherever either proof of ``gaussian`` gives this for that draw, with S coordinates that may differ.
 
 Preconditions.  The terms of a round depend only on the records and on the earlier noisy sums; one unit
 changes their sum by at most S_i, rounding included, whatever the other records are (``Sums``).  Each
@@ -42,7 +41,7 @@ TRIED = 4
 
 @dataclass(frozen=True)
 class GaussianRoundsEvent(GaussianEvent):
-    """Noise on sums of several rounds; ``l2_sensitivity_squared`` is that of all rounds together."""
+    """Noise on sums of several rounds; ``l2_sensitivity_squared``: of all rounds together."""
 
     kind = "gaussian-rounds"
 
@@ -51,7 +50,7 @@ class Sums(Protocol):
     """The terms that each round sums.  Their rounding counts towards the sensitivity."""
 
     def records_of(self, tally: Tally) -> Any:
-        """What the records contribute to every round: private."""
+        """The records' contribution to every round: private."""
         ...
 
     def first_point(self, times: int) -> Any:
@@ -106,7 +105,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the first and last rounds, along some paths of pure noise."""
+        """The change of the first and last rounds between neighbours, along some paths of pure noise."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         # Seeded, so that an audit can be repeated; none of this is published.
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
@@ -114,7 +113,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         found, last = [Fraction(0)], len(self.rounds) - 1
         for number, (_, squared) in enumerate(self.rounds):
             near_by = self.rounds[max(number - 1, 0) : number + 2]
-            # A round inside a run of equal rounds would only cost time.
+            # Rounds inside a run of equal rounds would only cost time.
             if number in (0, last) or len({*near_by}) > 1:
                 close, away = (self.exact(number, records, point) for records in sides)
                 moved = (sum(int(m) ** 2 for m in row) for row in (close - away).tolist())

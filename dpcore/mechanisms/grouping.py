@@ -1,8 +1,8 @@
 """Cells of one column merged into few groups, by noisy counts.
 
 If a column has two thousand occupations, tables of pairs have millions of cells, mostly pure noise.
-Noisy counts of the column alone show which cells hold few records.  The two groups that hold the fewest
-records together are merged, again and again, until the number of groups is the one asked for:
+Noisy counts of the column alone show which cells have few records.  The two groups with the fewest
+records together are merged repeatedly, until the requested number of groups is left:
 
     noisy counts   90  4  7  55  3 -2        ordered, 4 groups   [90] [4 7] [55] [3 -2]
                                              unordered           [90] [7] [55] [4 3 -2]
@@ -32,7 +32,7 @@ from dpcore.arrays import Integers
 def kinds_of(size: int, nullable: bool, conditions: Iterable[Collection[int]]) -> Integers:
     """The kind (size,) of each cell: two cells have the same kind if no condition separates them.
 
-    ``conditions``: sets of cells.  If ``nullable``, the last cell is null and a kind of its own.
+    ``conditions``: sets of cells.  If ``nullable``, the last cell is null and has its own kind.
     """
     marks = [np.isin(np.arange(size), list(cells)) for cells in conditions]
     marks.append(np.arange(size) == (size - 1 if nullable else -1))
@@ -65,7 +65,7 @@ def merge_cells(
     if len(runs) < keep:
         runs = np.arange(size)
     # Counts keep their sign, so that the noise of many empty cells cancels.  With negative counts set
-    # to zero, a hundred empty bins would seem to hold thousands of records and use up the groups.
+    # to zero, a hundred empty bins would seem to have thousands of records and use up the groups.
     sums = np.add.reduceat(mass, runs)
     starts = runs[_starts(sums.tolist(), kind[runs].tolist(), keep)]
     groups = np.empty(size, dtype=np.int64)

@@ -9,8 +9,8 @@ other two.  It costs as much as one table, and has as much noise as one cell.
     result             for each pair of columns, the sum over records of the product of both scores
 
 Claim.  Let q pairs of d columns have scores of at most u = UNIT in absolute value.  One record's
-products have a squared L2 norm of at most q u^4, and those of two records differ by at most min(4 q,
-d^2) u^4 in this norm.
+products have a squared L2 norm of at most q u^4, and the products of two records differ by at most min(4
+q, d^2) u^4 in this norm.
 
 Proof.  Each product is at most u^2, and two differ by at most 2 u^2.  For the d^2, count all d (d - 1)/2
 pairs of these columns, which adds squares.  With scores s and t of the two records, the difference has
@@ -42,9 +42,8 @@ UNIT = 8
 
 
 def half_scores(counts: Integers, values: int) -> Integers:
-    """The scores (groups,) of groups with these noisy counts (groups,), of which the first ``values``
-    hold values."""
-    if values < 2:  # all values in one group are not related to anything
+    """The scores (groups,) of groups with these noisy counts; only the first ``values`` are not null."""
+    if values < 2:  # if one group has all values, there is no relation to show
         return np.zeros(len(counts), dtype=np.int64)
     below = np.cumsum(np.maximum(counts[:values], 0))
     split = 1 + int(np.abs(2 * below[:-1] - below[-1]).argmin())
@@ -54,14 +53,14 @@ def half_scores(counts: Integers, values: int) -> Integers:
 
 
 def even_scores(size: int, values: int) -> Integers:
-    """The scores (size,) of the cells of a narrow column, of which the first ``values`` are values."""
+    """The scores (size,) of the cells of a narrow column, of which the first ``values`` are not null."""
     scores = np.zeros(size, dtype=np.int64)
     scores[:values] = np.rint(np.linspace(-UNIT, UNIT, values))
     return scores
 
 
 def product_norms(pairs: Collection[Pair]) -> tuple[int, int]:
-    """The squared L2 norms of the claim: of two records' difference, and of one record's products."""
+    """The bounds of the claim: squared L2 norms of two records' difference, and of one record."""
     columns = len(set(chain.from_iterable(pairs)))
     return min(4 * len(pairs), columns**2) * UNIT**4, len(pairs) * UNIT**4
 
@@ -71,8 +70,8 @@ def sums_of_products(
 ) -> Integers:
     """The sums (pairs,), exact.
 
-    ``scores``: for each column those of the occupied cells (k,), None if no pair has it; ``counts``: the
-    records (k,) in each, private.
+    ``scores``: for each column the scores of the occupied cells (k,), None if no pair has the column;
+    ``counts``: the records (k,) in each, private.
     """
     found = np.empty(len(pairs), dtype=np.int64)
     for place, (one, other) in enumerate(pairs):

@@ -121,7 +121,7 @@ class RandomLaplace(LaplaceNoise):
         return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """A table with one cell at the lowest count that gets noise: without one record it is exact."""
+        """A table with one cell at the lowest count that gets noise; without one record it is exact."""
         low = self.exact_below
         if self.size > 1 and rows > 2 * low + 1:
             yield "a count at its limit", {0: rows - 1 - low, self.size - 1: low}, 0, self.size - 1

@@ -16,9 +16,9 @@ class Repeated(Mechanism):
     """``times`` independent draws of ``once``: copy i of cell c is cell ``i * size + c``, or, if cells
     have several words, the cell with the words (i, *c).
 
-    The privacy line passes it one statistic.  Its event is the event of a single draw, which is what an
-    audit examines; so more than one draw needs a source whose draws cannot be published.  If
-    ``watched`` (cells,) is given, only these cells of a dense statistic are drawn.
+    The privacy line passes it one statistic.  Its event is the event of a single draw, because an audit
+    examines that; so more than one draw needs a source whose draws cannot be published.  If ``watched``
+    (cells,) is given, only these cells of a dense statistic are drawn.
     """
 
     once: Mechanism

@@ -1,7 +1,7 @@
-"""A sequence of draws, where each measures what the earlier noisy draws chose.
+"""A sequence of draws: the earlier noisy draws determine what the next one measures.
 
 Each round adds noise or makes choices (``exponential``).  Its law is public and does not depend on the
-rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
+rounds before it: ``Rounds.laws``.  Each round crosses the privacy line separately, at its own price.
 Together they cost either of two prices:
 
     the sum            of all alphas, or of all rhos: for rounds of any law
@@ -18,16 +18,16 @@ mu^2 is the squared sensitivity of the noise rounds over v - r, as squares of mu
 composition (Dong, Roth & Su 2022, Theorem 3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so
 less than e^2 (pi/8) v/(v - r).  Rounding changes the joint law by one factor for each coordinate, of
 which at most the sum of S_i differ between neighbours, as exact numbers are whole; each factor is no
-farther from 1 than at r, the smallest part.  For the proof by zCDP, S/(2 v) is at least the sum of all
-rhos, as pi/16 > 1/8.
+farther from 1 than at r, the smallest variance set aside.  For the proof by zCDP, S/(2 v) is at least
+the sum of all rhos, as pi/16 > 1/8.
 
 Lemma.  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
 For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and
 (1 - p)/(1 - q) >= exp(t - e) for one t, so logit p - logit q <= e.  Now z = F^-1(p), F the normal
 distribution function and f its density, has dz/dlogit p = F(1 - F)/f(z), and F(1 - F) <= exp(-z^2/2)/4:
-2 F(|z|) - 1 is the chance that a normal number lies within |z|, its square that of two numbers, which is
-at least that of the disc inside their square, 1 - exp(-z^2/2).  So dz/dlogit p <= sqrt(2 pi)/4 =
-sqrt(pi/8), and F^-1(p) - F^-1(q) <= e sqrt(pi/8) for every test, which is mu-GDP.
+2 F(|z|) - 1 is the chance that a normal number lies within |z|; its square is the chance of two numbers
+in a square, at least the chance of the disc inside it, 1 - exp(-z^2/2).  So dz/dlogit p <= sqrt(2 pi)/4
+= sqrt(pi/8), and F^-1(p) - F^-1(q) <= e sqrt(pi/8) for every test, which is mu-GDP.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Noise = DiscreteGaussian | DiscreteLaplace
 Kind = Literal["discrete-laplace", "discrete-gaussian"]
 
 GAUSSIAN_PRICE = Fraction(3927, 10000)
-"""An upper bound of pi/8: a choice costs as much as Gaussian noise with this times alpha^2 as mu^2."""
+"""An upper bound of pi/8: a choice costs as much as Gaussian noise with mu^2 = this times alpha^2."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class RoundsEvent(Event):
 
     ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared L2
     sensitivities and variances.  Fields that begin with ``again_`` describe the last round, after any
-    choice; if there is only one round, the first sensitivity is 0.  ``selections``: how many choices,
-    P(i) proportional to exp(-score_i/score_scale), use exact scores, each of which changes by at most
-    ``score_sensitivity`` between neighbours; 0 without such choices.
+    choice; if there is only one round, the first sensitivity is 0.  ``selections``: the number of
+    choices, P(i) proportional to exp(-score_i/score_scale), by exact scores, each of which changes by at
+    most ``score_sensitivity`` between neighbours.
     """
 
     kind = "rounds"
@@ -128,7 +128,7 @@ class RoundsEvent(Event):
 
     @property
     def _meant(self) -> bool:
-        """Whether rounds with these numbers can exist."""
+        """Whether these fields describe possible rounds."""
         scales = min(self.scale, self.again_scale, self.again_sensitivity, self.score_scale)
         others = self.sensitivity, self.score_sensitivity, self.selections
         scored = (self.score_sensitivity > 0) == (self.selections > 0)
@@ -164,19 +164,19 @@ class Rounds(Mechanism):
         """How many numbers each round contributes to a result."""
 
     def records(self, values: Integers, cells: Integers | None) -> Any:
-        """What the records contribute to every round: private."""
+        """The records' contribution to every round: private."""
         assert cells is not None  # the privacy line checks the layout
         # The made-up tables of an audit may list empty cells; a tally has none.
         kept = np.flatnonzero(values)
         return Tally(self.domain, cells[kept], values[kept])
 
     def first_point(self, times: int) -> Any:
-        """What the first round measures, in each of ``times`` repetitions: public."""
+        """The point of the first round, in each of ``times`` repetitions: public."""
         return times
 
     @abstractmethod
     def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
-        """What is measured after round ``number``, given its noisy numbers (times, width): public."""
+        """The point after round ``number``, given its noisy numbers (times, width): public."""
 
     @abstractmethod
     def exact(self, number: int, records: Any, point: Any) -> Integers:
@@ -209,7 +209,7 @@ class Rounds(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """The rounds of outputs; each output has all earlier rounds, so the law of each round is
+        """The rounds of outputs; each output contains earlier rounds, so the law of each round is
         known."""
         records, found = self.records(exact.astype(np.int64), cells), list[Round]()
         parts = self.by_round(outputs)
@@ -232,7 +232,7 @@ class Rounds(Mechanism):
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
     """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
-    # In rho, because a Gaussian round has no alpha without a beta of its own.
+    # In rho, because a Gaussian round without its own beta has no alpha.
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))
@@ -260,8 +260,8 @@ def two_rounds(
     if noise == "discrete-laplace" or share.rho:
         kind = DiscreteGaussian if noise == "discrete-gaussian" else DiscreteLaplace
         return kind.within(share * parts[0], *first), kind.within(share * parts[1], *again)
-    # Variances in these proportions spend the parts; as a single draw at the smaller of them, its
-    # squared sensitivity is the smaller of these numbers.
+    # With variances in these proportions each round spends its part.  As a single draw of the smaller
+    # variance, both together have the smaller of these numbers as squared sensitivity.
     apart = first[1] / parts[0], again[1] / parts[1]
     among = Inherited(first[1] + again[1])
     unit = gaussian_variance(min(apart), share.alpha, share.beta, among) / min(apart)

@@ -12,13 +12,13 @@ Laplace noise.  It is (alpha + level_alpha, beta, gamma)-random DP with gamma = 
 over a public table 1 = S_0 < S_1 < ... whose steps grow by at most ``growth``.
 
 Preconditions.  (K - 1) n < 2^61 (the release checks it: ``largest_statistic``); 0 < beta < 1 and gamma
-of 4/n at least (``within`` checks them); alphas, beta and gamma are covered by the share, beta with 50
-digits rounded up (the privacy line checks them).
+>= 4/n (``within`` checks them); alphas, beta and gamma are covered by the share, beta with 50 digits
+rounded up (the privacy line checks them).
 
 Proof.  Replacing a record moves every x_(j) by at most one rank, so U_k(X) <= U_(k+1)(X') and L changes
-by at most one.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
-others, on either side, but for a chance of 4 (a + 1)/n; then the sum moves by at most U_0 <= S_L of
-either table.  Changing the scale by one level costs alpha/2, but for a tail beyond t = scale
+by at most one.  Except with probability 4 (a + 1)/n, a record and its random replacement both lie
+between the a + 1 lowest and the a + 1 highest of the n - 1 others; then the sum moves by at most U_0 <=
+S_L of either table.  Changing the scale by one level costs alpha/2, except in a tail beyond t = scale
 (alpha/2)/(growth - 1) of chance at most
 
     beta = exp(alpha/4 - (alpha/2)/(growth - 1))
@@ -27,11 +27,11 @@ either table.  Changing the scale by one level costs alpha/2, but for a tail bey
 itself is private: it is published with noise, for a part of alpha, so that the reader knows how wide
 the noise may be.
 
-Ranges.  The sum stays below 2^61 and the noise below 2^62 but for a chance below exp(-2^17); the table
-is of exact fractions.
+Ranges.  The sum stays below 2^61 and the noise below 2^62 except with a chance below exp(-2^17); the
+table is of exact fractions.
 
 Source.  The finite-sample form of the smooth sensitivity of Hall, Rinaldo & Wasserman 2011, section 4,
-on order statistics in place of pairs, which would depend on the order of the table.
+on order statistics, because pairs of records would depend on the order of the table.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class SmoothLaplace(Mechanism):
 
     The statistic is the number of records at each of ``codes`` codes.
 
-    ``rows``: the public number of records; ``trimmed``: a + 1, the number of outermost records on
-    either side that the width ignores.
+    ``rows``: the public number of records; ``trimmed``: a + 1, the number of lowest, and of highest,
+    records that the width ignores.
     """
 
     codes: int
@@ -176,7 +176,7 @@ class SmoothLaplace(Mechanism):
         return self._between(counts, codes)
 
     def _between(self, counts: Integers, ascending: Integers) -> Integers:
-        """The widths (trimmed + 1,) U_k of the module; x is 0 or the largest code beyond the records."""
+        """The widths (trimmed + 1,) U_k of the module; beyond the records x is 0 or the largest code."""
         total, k = int(counts.sum()), np.arange(self.trimmed + 1)
         ordered, ranks = np.append(ascending, self.width_range[1]), np.cumsum(counts)
 
@@ -212,7 +212,7 @@ class SmoothLaplace(Mechanism):
         return np.array([step // _STEPS for step in self._numerators])
 
     def scale(self, level: int) -> Fraction:
-        """The scale of the noise at a level; beyond the table, that of the table's nearest end."""
+        """The scale of the noise at a level; beyond the table, the scale at the table's nearest end."""
         step = self._numerators[min(max(level, 0), len(self._numerators) - 1)]
         return 2 * Fraction(step, _STEPS) / self.alpha
 

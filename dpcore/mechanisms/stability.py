@@ -24,7 +24,7 @@ Proof.  Let a record move from cell x to cell y.
                                    shown with the same chance
 
     a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
-                                   chance p, D' never, and what is not shown differs in nothing else
+                                   chance p, D' never; otherwise both outputs have the same law
 
 At most one cell costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing of
 randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives the
@@ -88,7 +88,7 @@ class StabilityEvent(Event):
 
     @property
     def _of_one_record(self) -> bool:
-        """Whether the sensitivity is that of one record in one cell, for the event's neighbours."""
+        """Whether the sensitivity is right for one record in one cell and the event's neighbours."""
         allowed = self.adjacency.sensitivity(moved=2, present=1)
         return self.adjacency.most == 1 and self.l1_sensitivity == allowed
 
@@ -111,7 +111,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
         """Return the mechanism that spends the share's alpha and beta, with the smallest threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        # First, because at a scale that cannot be drawn the search for the threshold would hardly end.
+        # Checked first: at a scale that cannot be drawn, the search for the threshold would hardly end.
         _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
         tau = least_threshold(scale, share.beta)
         return cls(size, l1_sensitivity, scale, tau, adjacency, shape)
@@ -129,7 +129,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
-        # The price holds only if an empty cell is never published, even one that is passed with a 0.
+        # The price requires that no empty cell is published, even if it is passed with a count of 0.
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 

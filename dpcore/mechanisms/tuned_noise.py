@@ -2,8 +2,8 @@
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the scores of the choices
 move as ``choice`` states, and the numbers at any setting by at most the sensitivity of ``noise``.
-Output: what was chosen, then the numbers at its setting with noise, and ``ABSENT`` up to a public
-length.  It is DP at either price of ``rounds``: the sum of both rounds, or that of one draw.
+Output: the choices, then the numbers at the chosen setting with noise, padded with ``ABSENT`` to a
+public length.  It is DP at either price of ``rounds``: the sum of both rounds, or a single draw.
 
 Preconditions.  Those of ``exponential`` and of the noise, whose law is the same at all settings; each
 round crosses the privacy line by itself, and the share covers the price (the privacy line checks it).
@@ -55,7 +55,7 @@ class Tuning(Protocol):
 class TunedNoise(Rounds):
     """Choices by ``tuning``, then noise on the numbers at the chosen setting: DP at the sum of both.
 
-    ``domain``: the domain of the tally; ``noise``: has as many cells as there are numbers at any
+    ``domain``: the domain of the tally; ``noise``: its number of cells is the most numbers at any
     setting.
     """
 
@@ -94,7 +94,7 @@ class TunedNoise(Rounds):
         return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How much neighbours change the second round, at the first table's best setting."""
+        """The change of the second round between neighbours, at the first table's best setting."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         scores = [self.tuning.scores(table) for table in tables]
         best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)

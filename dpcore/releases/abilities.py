@@ -41,7 +41,7 @@ class Samplable(Release):
     """A release from which synthetic records can be drawn."""
 
     refines: ClassVar[Literal["density", "counts"] | None] = None
-    """The release's information about values inside the bins of another release, if any."""
+    """How the release places values inside another release's bins: by a density, by counts, or not."""
 
     rules: tuple[Rule, ...] = ()
     """Rules that hold in every synthetic record."""
@@ -50,7 +50,7 @@ class Samplable(Release):
     """Groups that a column determines in every synthetic record."""
 
     def resolves(self, axis: Bins) -> bool:
-        """Whether it is fine enough to say where values lie inside these bins of one of its columns."""
+        """Whether the release is fine enough to place values inside these bins of one of its columns."""
         return True
 
     @abstractmethod
@@ -83,8 +83,9 @@ class Samplable(Release):
 
     @property
     def follows(self) -> Mapping[str, str]:
-        """Columns that another column determines in all drawn records, with the name of that column."""
-        return {}
+        """For each column that another one determines in all drawn records, the name of the other."""
+        names = self.domain.names
+        return {names[each.group]: names[each.detail] for each in self.nested}
 
 
 @runtime_checkable

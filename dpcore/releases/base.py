@@ -1,9 +1,9 @@
 """The interface of every release, with and without data.
 
 A release is a frozen dataclass of public values.  Without data it says which tally it needs
-(``domain``), what noise its share of the budget buys (``mechanism``, which knows its sensitivity
-and its privacy event) and how wrong its result will be (``expected_error``).  With data it does
-two things, one on each side of the privacy line:
+(``domain``), what noise its share of the budget buys (``mechanism``, with its sensitivity and privacy
+event) and how wrong its result will be (``expected_error``).  With data it does two things, one on each
+side of the privacy line:
 
     tally --statistic--> Exact --[ perturb ]--> Noisy --publish--> tables
 
@@ -54,9 +54,9 @@ Chart = Literal[
 """How the tables of a release are drawn:
 
     cells        counts of cells: bars with intervals, or a heat map
-    regions      the total of each of the larger regions: bars with intervals
+    regions      the totals of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
-    curves       such a function for each group
+    curves       a function of one or two columns for each group
     mean-curves  means at several times inside their band, for each group
     features     a prediction along each feature
     predictions  a decision value along each feature
@@ -66,12 +66,12 @@ Chart = Literal[
     cumulative   drawn records: the share of them up to each cell
     series       quantities of a period: bars with intervals for each
     estimates    a list of estimates of different units, with intervals
-    coefficients    those of a model, with intervals
-    criteria     what is asked of synthetic records, with intervals, and whether it is met
+    coefficients    coefficients of a model, with intervals
+    criteria     requirements on synthetic records, with intervals, and whether they are met
 """
 
 LARGEST_STATISTIC = 2**61
-"""Exact numbers stay below this, which is half of what the privacy line accepts."""
+"""Exact numbers stay below this, half of the limit of the privacy line."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ class Release(ABC):
     @property
     @abstractmethod
     def largest_statistic(self) -> int:
-        """A bound on all exact numbers in size, also intermediate ones, over tables of at most
-        ``most_rows`` records; from public values only."""
+        """A bound, from public values only, on the size of all exact and intermediate numbers over
+        tables of at most ``most_rows`` records."""
 
     def in_statistic(self, tally: Tally) -> Tally:
         """The part of a tally that the statistic uses: all, or one period of a series; private."""
@@ -192,11 +192,11 @@ class Release(ABC):
 
     @property
     def of_period(self) -> Release:
-        """What records and models are made from: itself, or the release of one period in a series."""
+        """The release that records and models are made from: itself, or one period of a series."""
         return self
 
     def drawn_of_period(self, noisy: Noisy) -> Noisy:
-        """A draw of this release as one of ``of_period``."""
+        """A draw of this release, converted to a draw of ``of_period``."""
         return noisy
 
     @abstractmethod
@@ -204,7 +204,7 @@ class Release(ABC):
         """The exact statistic: private."""
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Tables on which an audit expects the largest loss, besides those tried for every kind."""
+        """Tables on which an audit expects the largest loss; other tables are tried for every kind."""
         return self.mechanism.worst_counts(self.rows)
 
     def kept(self, noisy: Noisy) -> Noisy:
@@ -222,12 +222,12 @@ class Release(ABC):
 
     @property
     def preparation(self) -> Work:
-        """The time and memory for what the mechanism computes from a table before it draws."""
+        """The time and memory of the mechanism's computations on a table before it draws."""
         return Work()
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """For each published table with columns of the survey: these columns."""
+        """The domains of the published tables that have columns of the survey."""
         return (self.domain,)
 
     def table_name(self, domain: Domain) -> str:
@@ -278,7 +278,7 @@ def outside(axis: Axis, lower: float, upper: float) -> ValueError:
 
 
 def post_processing_generator(noisy: Noisy) -> np.random.Generator:
-    """A generator for post-processing: it protects nothing, and is reproducible.
+    """A reproducible generator for post-processing: it gives no privacy.
 
     It is seeded by the noisy statistic, so that the same draw always publishes the same bundle.
     """

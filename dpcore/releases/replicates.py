@@ -1,13 +1,13 @@
-"""Replicates: the published unbiased numbers with the noise drawn again, as survey people know them.
+"""Replicates: the published unbiased numbers with the noise drawn again, as in survey statistics.
 
-A reader without covariances computes f on the published column and on each replicate of it:
+Without covariances, a reader computes a statistic f on the published column and on each replicate of it:
 
     SE(f)^2 = mean over r of (f(replicate_r) - f(published))^2
 
-Replicate r is the published column plus noise of the law that is already in it, drawn by an ordinary
-generator.  One draw of noise goes through the same linear steps as the statistic, and serves all tables
-of a release.  So the tables of a replicate agree as the published ones do, and the error of a sum, share
-or index over several tables is right too.  This is the parametric bootstrap (Efron & Tibshirani 1993,
+Replicate r is the published column plus new noise of the same law, drawn by an ordinary generator.  One
+draw of noise goes through the same linear steps as the statistic, and is used for all tables of a
+release.  So the tables of a replicate agree like the published ones, and errors of sums, shares or
+indices over several tables are right too.  This is the parametric bootstrap (Efron & Tibshirani 1993,
 section 6.5), exact for sums.  Replicates are made from published numbers alone.
 
 >>> replicate_names(3), replicates_within(40, 2**22)
@@ -33,7 +33,7 @@ FEWEST = 10
 """The fewest replicates: with fewer, a standard error is too inaccurate, so there are none."""
 
 MOST_AT_ONCE = 2**22
-"""How many numbers of several draws are passed through an agreement at a time."""
+"""The most numbers that pass through an agreement at a time; more draws are split."""
 
 FINE = 0.01
 """Rounding changes a sum of all rows of a table by at most this fraction of the noise in one row."""
@@ -56,7 +56,7 @@ def replicates_within(wanted: int, rows: int) -> int:
 
 def replicate_generator(noisy: Noisy) -> np.random.Generator:
     """A generator for the replicates of a draw, independent of its other post-processing."""
-    # The first two serve synthetic records, the fourth implicates.
+    # The first two streams are for synthetic records, the fourth for implicates.
     return post_processing_generator(noisy).spawn(3)[2]
 
 
@@ -98,7 +98,7 @@ def precision_of(published: NDArray[Any], noise: NDArray[np.float32]) -> np.dtyp
 
 
 def _step(published: NDArray[Any], noise: NDArray[np.float32]) -> float:
-    """The step to whose multiples replicates are rounded; zero if there is no noise.
+    """Replicates are rounded to multiples of this step; zero if there is no noise.
 
     Rounding to multiples of s adds independent errors of variance s^2/12.
     """

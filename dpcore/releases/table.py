@@ -45,7 +45,7 @@ COUNT_ENDS = ("count_lower_90", "count_upper_90")
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How wrong the numbers of one published column may be, and how that is known.
+    """How wrong the numbers of one published column may be, and by which method this is known.
 
     ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error of
     the number, and the ends of an interval, which is a 90% interval for the value without noise unless
@@ -83,7 +83,7 @@ class Table:
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts]
         if len(set(names)) != len(names):
-            raise ValueError(f"table {self.name}: two columns have one name, among {names}")
+            raise ValueError(f"table {self.name}: two columns have the same name, among {names}")
         named = {
             name
             for u in self.uncertainty
@@ -113,7 +113,7 @@ class Table:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """For each column that describes one, the column of the survey."""
+        """For each column that describes a column of the survey, the latter."""
         return {part.name: part.about for part in self.parts if part.about is not None}
 
 
@@ -128,7 +128,7 @@ class Published:
 def interval_columns(
     lower: NDArray[Any], upper: NDArray[Any], of: str, names: tuple[str, str] = ENDS
 ) -> list[TableColumn]:
-    """Columns with the ends of 90% intervals for what ``of`` names."""
+    """Columns with the ends of 90% intervals for the quantity ``of``."""
     return [
         TableColumn(name, values, f"{side} end of a 90% interval for {of}")
         for name, values, side in zip(names, (lower, upper), ("Lower", "Upper"), strict=True)
@@ -167,9 +167,9 @@ def exact_interval(
 ) -> tuple[Floats, Floats]:
     """The ends (k,) of 90% intervals for numbers from 0 to ``most``, given noisy ones (k,).
 
-    ``half_width``: the size that symmetric noise exceeds with at most 1 - its argument as probability.
+    ``half_width(level)``: the size that symmetric noise exceeds with probability at most 1 - level.
     """
-    # Noise is beyond the second width in one direction as often as beyond the first in either.
+    # Noise exceeds the second width in one direction as often as it exceeds the first in either.
     return bounded_interval(noisy, half_width(LEVEL), half_width(2 * LEVEL - 1), most)
 
 

@@ -57,7 +57,7 @@ class Choice(Protocol):
 
 class TunedRelease(Release, Generic[Settled]):
     """A release at a chosen setting; ``part``: the fraction of the share for the choice (of rho or
-    precision with Gaussian noise, else of alpha); ``rule``: how the setting is chosen."""
+    precision with Gaussian noise, otherwise of alpha); ``rule``: how the setting is chosen."""
 
     part: Fraction
     rule: Any
@@ -86,8 +86,8 @@ class TunedRelease(Release, Generic[Settled]):
         law = self._at_most_noise(rest).mechanism
         if self.share.rho or not isinstance(law, DiscreteGaussian):
             return self.share * self.part, rest
-        # The precision of the noise and of the choices, which is 8 GAUSSIAN_PRICE of their rho, is that
-        # of one draw at the share.
+        # The precisions of the noise and of the choices (8 GAUSSIAN_PRICE times their rho) add up to the
+        # precision of one draw at the share.
         squared, left = law.l2_sensitivity_squared, 1 - self.part
         variance = gaussian_variance(
             squared / left, self.share.alpha, self.share.beta, Inherited(squared)

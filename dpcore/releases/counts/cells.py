@@ -1,10 +1,10 @@
 """Cells as an analyst reads them: the survey's own columns, categories and intervals.
 
-A categorical axis becomes one column of categories; a whole number that has a cell of its own
-becomes one column of integers; any other interval becomes two columns, ``age_from`` and ``age_to``
-(both included for whole numbers; for real numbers the upper end is excluded, except in the last cell),
-and a third column with the interval in words, ``age_bin``: 3-5, or 10 to under 20.  If both are equal
-the cell is a point mass, and the cell above it excludes that value.  Null cells are masked.
+A categorical axis becomes one column of categories; a whole number with its own cell becomes one column
+of integers; any other interval becomes two columns, ``age_from`` and ``age_to`` (both included for whole
+numbers; for real numbers the upper end is excluded, except in the last cell), and a third column with
+the interval in words, ``age_bin``: 3-5, or 10 to under 20.  If both are equal the cell is a point mass,
+and the cell above it excludes that value.  Null cells are masked.
 
 >>> [column.values.tolist() for column in describe_cells(Domain((Bins("x", (0.0, 0.0, 2.5, 9.0)),)))]
 [[0.0, 0.0, 2.5], [0.0, 2.5, 9.0], ['0', 'above 0 to under 2.5', '2.5 to 9']]
@@ -76,7 +76,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
 
 def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     """The intervals of cells (k,), in words."""
-    # Few cells stand for many rows, and exact ends take long to compute.
+    # Many rows share few cells, and exact ends take long to compute.
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
@@ -87,7 +87,7 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
         elif one_value(axis, low, high):
             words.append(start)
         elif axis.integer:
-            # A hyphen beside a minus sign would be hard to read.
+            # A hyphen next to a minus sign would be hard to read.
             words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")
         else:
             above = "above " if isinstance(axis, Bins) and cell - 1 in axis.points else ""

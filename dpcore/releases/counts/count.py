@@ -47,10 +47,8 @@ AT_LEAST = "The interval contains the exact count with probability at least 90%,
 
 @dataclass(frozen=True)
 class SingleCount(Release):
-    """One count; ``counted``: the cells of the single column whose records are counted, neither all nor
-    none.
-
-    ``what``: those records in words.
+    """One count; ``counted``: the cells of the single column whose records are counted, some but not
+    all; ``what``: the counted records in words.
     """
 
     counted: tuple[int, ...] = ()
@@ -99,7 +97,7 @@ class Count(SingleCount):
         super().__post_init__()
         if self.proportion is not None and not 0 < self.proportion < 1:
             raise ValueError("prior: a proportion must lie strictly between 0 and 1")
-        self._answer(0)  # a prior that cannot be weighed is refused
+        self._answer(0)  # refuses a prior with too many likely counts
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:

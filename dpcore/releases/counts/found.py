@@ -5,8 +5,8 @@ The texts of the column are counted, with one record per unit, over the domain o
 (``mechanisms.stability``); a text of a single unit is found with probability at most beta.
 
 A unit counts once, whatever its other records are, and not at all if it has no text.  So between
-neighbours one record moves to another cell, or is added or removed: the sensitivities are those of that
-mechanism for units of one record.
+neighbours one record moves to another cell, or is added or removed: that mechanism's sensitivities for
+units of one record apply.
 
 Which of the found texts are categories of the plan is post-processing (``schemas.survey.found``).
 """
@@ -43,8 +43,8 @@ FOUND = 0.95
 
 @dataclass(frozen=True)
 class FoundCategories(Release):
-    """Texts of ``column`` that enough units have; ``categories``: those that the plan takes from a
-    draw, or equally many placeholders before the draw."""
+    """Texts of ``column`` that enough units have; ``categories``: taken from a draw by the plan, or
+    equally many placeholders before the draw."""
 
     column: str = ""
     categories: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ class FoundBounds(Histogram):
 
     @property
     def threshold(self) -> int:
-        """The threshold t, by P(noise > t) <= exp(-t/scale)/2 for each of the cells."""
+        """The threshold t, from the bound P(noise > t) <= exp(-t/scale)/2 for each cell."""
         return math.ceil(float(self.mechanism.scale) * math.log(self.domain.size / (2 * FALSE)))
 
     @property

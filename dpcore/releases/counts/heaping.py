@@ -9,12 +9,13 @@ each column is counted in two tables:
                                            multiples of 10,000, how many others of 5,000, ...
 
 **Lemma.**  A record adds 1 to one cell of the first table and to at most one of the second, and
-replacing it moves 2 in each.  So for k columns the squared L2 norm changes by at most 2k, or 4k.
+replacing it changes two cells of each.  So for k columns the squared L2 norm changes by at most 2k, or
+4k.
 
 **Published values.**  With half-width t of the noise at level 1 - 0.1/K for one of K cells, all K noisy
-counts are within t of the exact ones with a probability of at least 90% (union bound).  Those above t
-are published with the interval +- t, so all intervals hold at once, although the values were selected;
-in particular, with that probability each published value has a record.
+counts are within t of the exact ones with a probability of at least 90% (union bound).  Counts above t
+are published with the interval +- t, so all intervals are right at once, although the values were
+selected; in particular, with that probability each published value has a record.
 """
 
 from __future__ import annotations
@@ -101,13 +102,13 @@ class Heaping(Release):
 
     @property
     def work(self) -> Work:
-        """Noise is drawn for all values, and nearly none of them are published."""
+        """The work: noise is drawn for all values, although few of them are published."""
         return Work(VALUE * sum(self._sizes), VALUE_BYTES * sum(self._sizes))
 
     def statistic(self, tally: Tally) -> Exact:
         tables = []
         for column in self.values:
-            # A null is the cell behind these, and counts in no table.
+            # Null is the cell after these, and counts in no table.
             counts = tally.margin((column.axis.name,))[: column.axis.cells]
             kinds = column.roundness
             tables += [counts, _by_class(kinds, kinds.of, counts)]
@@ -124,7 +125,7 @@ class Heaping(Release):
         return (axis.name,)
 
     def threshold(self, column: StepValues) -> int:
-        """The largest noise in all values of a column, with 90% probability."""
+        """A bound on the noise in all values of a column, with 90% probability."""
         level = 1 - (1 - LEVEL) / column.axis.cells
         return math.ceil(self.mechanism.half_width(level))
 
@@ -211,9 +212,9 @@ class Heaping(Release):
         """The relative frequencies of the values (cells,) of a column.
 
         Returns:
-            The values; their relative frequencies within bins, which use roundness only where it
-            exceeds noise, and those of equally large values that are not round; the cells (k,) of
-            shared values, and their noisy counts.
+            The values; their relative frequencies within bins, which use roundness only where it exceeds
+            noise; the frequencies of equally large values that are not round; the cells (k,) of shared
+            values, and their noisy counts.
         """
         column, cells, counts, classes = next(
             drawn for drawn in self._drawn(noisy) if drawn[0].axis.name == name
@@ -222,8 +223,8 @@ class Heaping(Release):
         rest = (classes - _by_class(kinds, kinds.of[cells], counts)).astype(np.float64)
         values = kinds.values - _by_class(kinds, kinds.of[cells], np.ones_like(cells))
         even = np.maximum(_alike(rest, values, kinds.power), 1e-9)
-        # How far people are from even is in proportion to how many they are, not to how few values
-        # are round: half of all incomes may be multiples of 10,000.
+        # The distance from an even distribution grows with the number of people, not with the few round
+        # values: half of all incomes may be multiples of 10,000.
         near = np.maximum(np.bincount(kinds.power, rest)[kinds.power], 1.0)
         kept = kept_beside(near, near + rest - even, self.mechanism.stddev**2)
         seen = np.maximum(even + kept * (rest - even), 1e-9)
@@ -234,11 +235,11 @@ class Heaping(Release):
 
     @property
     def least_seen(self) -> int:
-        """The number of records that a value needs to be published, in any column."""
+        """The number of records with which a value of any column is published."""
         return max(self.threshold(column) for column in self.values)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        needed = "records that a value needs to be published, at most"
+        needed = "largest number of records that a value needs to be published"
         return (
             ErrorStatement("standard error of a count", self.mechanism.stddev),
             ErrorStatement(needed, float(self.least_seen)),
@@ -246,7 +247,7 @@ class Heaping(Release):
 
 
 def _by_class(kinds: Roundness, of: Integers, counts: Integers) -> Integers:
-    """For each class but that of value 0, the sum of counts (k,) of values with classes ``of``."""
+    """For each class except the one of value 0, the sum of counts (k,) of values with classes ``of``."""
     return summed(of[of >= 0], counts[of >= 0], len(kinds.power))
 
 

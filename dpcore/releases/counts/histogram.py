@@ -71,7 +71,7 @@ class Histogram(TableOfCounts, Samplable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.thresholded:
-            # Empty cells that pass the threshold are drawn by their numbers.
+            # Empty cells that pass the threshold are drawn by cell number, so it must fit into a word.
             self.domain.require_one_word("a thresholded histogram")
         if self.occupied is not None and not 1 <= self.occupied <= self.domain.size:
             raise ValueError(
@@ -114,7 +114,7 @@ class Histogram(TableOfCounts, Samplable):
 
     def counts(self, noisy: Noisy) -> Integers:
         """Non-negative whole counts; in a dense histogram they add up to the rows if these are public,
-        else to the rounded sum of the noisy counts."""
+        otherwise to the rounded sum of the noisy counts."""
         if self.thresholded:
             return noisy.values  # all are above the threshold, which is not negative
         return self._adjusted(noisy.values)
@@ -314,7 +314,7 @@ class Histogram(TableOfCounts, Samplable):
         return Agreement(self.domain.shape, [margin], total)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        if self.thresholded:  # the noise of what passed has no mean of zero
+        if self.thresholded:  # counts that passed have noise with a positive mean
             return {}
         generator, size = replicate_generator(noisy), self.domain.size
         return {
@@ -330,10 +330,10 @@ class Histogram(TableOfCounts, Samplable):
         positions = [self.domain.names.index(name) for name in names]
         if agreement is not None:
             found = agreement.margin(sorted(positions))
-            # An agreement has its columns in the order of the domain, whatever order is asked for.
+            # An agreement has its columns in the order of the domain, not in the requested order.
             table = np.transpose(found.table, np.argsort(np.argsort(positions)))
             return self.scaled_margin(table.ravel(), found.variance**0.5)
-        assert noisy.cells is not None  # what did not pass is missing
+        assert noisy.cells is not None  # cells that did not pass are missing
         packed = margin.pack(self.domain.unpack(noisy.cells)[:, positions])
         counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
         return self.scaled_margin(counts, math.nan)

@@ -1,8 +1,8 @@
 """Histogram under random differential privacy: low counts are published exactly.
 
-A sparse table is nearly exact at a small alpha, but the promise is weaker than that of differential
-privacy: it holds for a record and its replacement drawn at random from the population, up to a
-chance of gamma.  A record that shares its cell with few others may be exposed.
+A sparse table is nearly exact at a small alpha, but the promise is weaker than differential privacy: it
+holds for a record and its replacement drawn at random from the population, except with probability
+gamma.  A record that shares its cell with few others may be exposed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RandomHistogram(Histogram):
         )
 
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether no count that differs is published exactly in either table."""
+        """Whether every count that differs between the tables gets noise in both."""
         before, after = near.dense(), far.dense()
         differ = before != after
         least = np.minimum(before, after)[differ]

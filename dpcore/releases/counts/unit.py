@@ -1,7 +1,7 @@
 """The unit of counts: records, or survey weights in steps.
 
 A weighted record counts as a whole number of steps, from none to the largest weight; the tally of a
-weighted release holds steps.  Mechanism and post-processing treat steps like records, with the
+weighted release counts steps.  Mechanism and post-processing treat steps like records, with the
 sensitivity of a unit that has as many records as it has steps; only published numbers are multiplied by
 the step:
 
@@ -62,7 +62,7 @@ class Unit:
 
     @property
     def whole(self) -> str:
-        """The word for the value of every exact number, in the singular."""
+        """The word for an exact value, in the singular."""
         return "whole number" if self.step == 1 else f"multiple of {decimal_text(self.step)}"
 
     def scaled(self, steps: Any) -> Any:
@@ -173,7 +173,7 @@ class AsMeasured:
     """A release whose tables agree, with its draw.
 
     ``groups``: for columns that were measured in merged cells, by position: the merged cell of each of
-    their cells.  ``alone``: the table of such a column alone, in its own cells, if it was drawn.
+    their cells.  ``alone``: the one-way table of each merged column in its own cells, if it was drawn.
     """
 
     release: TableOfCounts
@@ -182,7 +182,7 @@ class AsMeasured:
     alone: Mapping[int, Margin] = field(default_factory=dict)
 
     def agreement(self) -> Agreement | None:
-        """The agreement of the draw; before there is a draw, that of a draw of zeros."""
+        """The agreement of the draw; before there is a draw, the agreement of a draw of zeros."""
         if self.noisy is None:
             return self.release.of_nothing
         return self.release.agreement(self.noisy)
@@ -222,7 +222,7 @@ class TableOfCounts(Release):
 
     @cached_property
     def of_nothing(self) -> Agreement | None:
-        """The agreement of a draw of zeros, whose variances are those of any draw; None like it."""
+        """The agreement of a draw of zeros, with the variances of every draw; None if there is none."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:
@@ -231,7 +231,7 @@ class TableOfCounts(Release):
         return AsMeasured(self, noisy)
 
     def as_supposed(self, shares: Mapping[str, Floats]) -> AsMeasured:
-        """The release as it would be measured if the cells of columns had these shares."""
+        """The release as it would be measured if the columns' cells had these shares of records."""
         return self.as_measured(None)
 
     def weighed(self, step: Fraction) -> Self:

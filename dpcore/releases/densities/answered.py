@@ -1,15 +1,15 @@
 """The records of a density or function: those with a value in every column, outside point masses.
 
 The other records are left out.  The number of records that count is then private under every relation:
-it is one of the released numbers, by which the released function is divided.  If a record is replaced
-by one that is left out, it is in one of the tables only.  So between neighbours of public rows a sum
-moves by the larger of
+it is one of the released numbers, by which the released function is divided.  A record that is replaced
+by one that is left out counts in only one of the tables.  So between neighbours with public rows a sum
+moves by at most the larger of
 
     moved      the difference of the terms of two records
     present    the term of one record, which has the number of records among its coordinates
 
 (``Adjacency.sensitivity`` includes both already if the number of records is private).  After nulls are
-dropped, at most m of a neighbour's m steps are left, each of one of these forms.
+dropped, at most m of a neighbour's m steps are left, each of one of these two forms.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from dpcore.releases.base import Release, named_points
 class AnsweredRelease(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
-    ``grouped``: whether it is one of several parts of the records, each with its own numbers
-    (``parts``); ``law``: Gaussian noise for at least the sensitivity of the numbers, which replaces
-    what the share affords if the bandwidth was drawn and must not decide the noise (``tuned``).
+    ``grouped``: whether the release is of one of several groups of records, each with its own numbers
+    (``parts``); ``law``: Gaussian noise for at least the sensitivity of the numbers, used instead of the
+    noise that the share affords if a drawn bandwidth must not change the noise (``tuned``).
     """
 
     grouped: bool = field(default=False, kw_only=True)
@@ -90,7 +90,7 @@ class AnsweredRelease(Release):
 
     @property
     def of_mass(self) -> str:
-        """The suffix of an error statement if that number is private."""
+        """The suffix of an error statement if the number of records is private."""
         if not self.counts_mass:
             return ""
         note = f"; for mass one, with the noise in the number of {self.of_rows}"
@@ -117,7 +117,7 @@ class AnsweredRelease(Release):
         }
 
     def unit_density(self, points: Sequence[Floats]) -> Floats:
-        """At points (k,) of each column: the density, per unit of the columns, of a distribution that
+        """The density at points (k,) of each column, per unit of the columns, of the distribution that
         is uniform on the scale of the transforms."""
         slopes = (axis.slope(at) for axis, at in zip(self.axes, points, strict=True))
         return np.asarray(math.prod(slopes))

@@ -71,7 +71,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
 
     @abstractmethod
     def noisy_mass(self, noisy: Noisy) -> float:
-        """The noisy number of records over the rows of the plan, if it is private."""
+        """The noisy number of records over the rows of the plan, if the number is private."""
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         return bool(np.median(widths[widths > 0.0]) >= self.bandwidths[place])
 
     def mass(self, noisy: Noisy) -> float:
-        """Records over the rows of the plan: 1 if they are public, else noisy and positive."""
+        """Records over the rows of the plan: 1 if they are public, otherwise noisy and positive."""
         return max(self.noisy_mass(noisy), 1 / self.rows) if self.counts_mass else 1.0
 
     def hides(self, noisy: Noisy) -> bool:
@@ -166,7 +166,7 @@ def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dic
 
 
 def largest_factor(noises: Iterable[Floats], error: Floats) -> float:
-    """The number of standard errors that noise exceeds at no point in 90% of the draws."""
+    """The number of standard errors below which noise stays at all points in 90% of draws."""
     return float(np.quantile([np.max(np.abs(away) / error) for away in noises], LEVEL))
 
 
@@ -186,10 +186,10 @@ def as_probabilities(density: Floats) -> Floats:
 
 
 def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generator) -> Integers:
-    """Row-major cells (rows,), in random order, as often as their probabilities say, up to one
-    (systematic sampling)."""
+    """Row-major cells (rows,) in random order, each within one of its expected number (systematic
+    sampling)."""
     cumulative = np.cumsum(probabilities.ravel())
     levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
-    # Rounding may put the last level behind the last cell.
+    # Rounding may put the last level beyond the last cell.
     cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
     return np.asarray(generator.permutation(cells))

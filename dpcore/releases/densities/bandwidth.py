@@ -23,7 +23,7 @@ class Bandwidth(Quantiles):
     """The quartiles of each column, and the bandwidths as fractions of the columns' ranges.
 
     ``smallest``: the smallest bandwidth that is published, public; it is used if the quartiles are
-    equal, as they are if half of the records are in one cell.
+    equal, for example if half of the records are in one cell.
     """
 
     levels: tuple[Fraction, ...] = field(default=(Fraction(1, 4), Fraction(3, 4)), init=False)

@@ -1,9 +1,8 @@
 """The common part of the two bases of a smooth density: which functions are kept, and their damping.
 
 A density is 1 plus a sum of basis functions, each damped by its lambda.  The coefficient of the
-constant function is the mass; it is public if the number of records is, and else kept with the other
-coefficients.
-``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
+constant function is the mass; it is public if the number of records is public, and otherwise kept with
+the other coefficients.  ``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 NEGLIGIBLE = 1e-8
-"""Functions damped below this are left out, which is public and only lowers the sensitivity."""
+"""Functions damped below this are left out: a public choice that only lowers the sensitivity."""
 
 
 @dataclass(frozen=True)
 class Basis(ABC):
     """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
 
-    ``limits``: only functions with numbers below these are kept; the same limits and bandwidths give
-    the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
-    whether the constant function is one of them, the first.
+    ``limits``: only functions numbered below these are kept; the same limits and bandwidths give the
+    same functions, in the same order, on every grid that is fine enough for them.  ``mass``: whether the
+    constant function is one of them, the first.
     """
 
     shape: tuple[int, ...]
@@ -38,7 +37,7 @@ class Basis(ABC):
 
     meaning: ClassVar[str]
     half_turns: ClassVar[int]
-    """Half turns of the lowest frequency from bound to bound; as many functions have each frequency."""
+    """Half turns of the lowest frequency from bound to bound, and the functions per frequency."""
 
     @classmethod
     def limit(cls, frequencies: int) -> int:
@@ -94,8 +93,8 @@ class Basis(ABC):
     def kernel_extremes(cls, bandwidth: float) -> tuple[float, float]:
         """The largest k(x, x) and the smallest k(x, y) of the kernel in one dimension.
 
-        They are 1 + 2 times the sum of lambda_j over the frequencies, and of (-1)^j lambda_j: at one
-        bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive.
+        They are 1 + 2 sum of lambda_j over the frequencies, at one bound, and 1 + 2 sum of (-1)^j
+        lambda_j, at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive.
         """
         # Further terms are below exp(-40).
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1
@@ -106,8 +105,8 @@ class Basis(ABC):
 
     @property
     def heights(self) -> Floats:
-        """The largest squares (coefficients,) of basis functions: 2 for a cosine; a cosine and its sine
-        always have 2 together, so each of them counts as 1."""
+        """The largest squares (coefficients,) of basis functions: 2 for a cosine; the squares of a
+        cosine and its sine always add up to 2, so each counts as 1."""
         varying = np.count_nonzero(self.frequencies, axis=1)
         return np.asarray((2.0 / self.half_turns) ** varying)
 
@@ -123,7 +122,7 @@ class Basis(ABC):
 
     @property
     def known(self) -> float:
-        """The density if all coefficients are zero: 1 if the mass is public, else 0."""
+        """The density if all coefficients are zero: 1 if the mass is public, otherwise 0."""
         return 0.0 if self.mass else 1.0
 
     @classmethod

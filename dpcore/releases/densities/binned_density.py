@@ -59,7 +59,8 @@ class BinnedDensity(Density):
 
     @property
     def _sensitivity(self) -> Fraction:
-        # A record has ``whole`` parts in all, one without a value none; replacing it moves at most all.
+        # A record has ``whole`` parts, or none without a value; replacing it changes at most 2
+        # ``whole``.
         moved, present = Fraction(2 * self.whole), Fraction(self.whole)
         return self.adjacency.sensitivity(moved=moved, present=present)
 
@@ -99,7 +100,7 @@ class BinnedDensity(Density):
             block = slice(start, start + _BLOCK)
             cells, parts = self.parts(tally.domain.unpack(tally.cells[block]))
             np.add.at(totals, cells, parts * counts[block, None])
-        # Moving a number to the nearest one in range brings no two tables farther apart.
+        # Moving numbers to the nearest ones in range increases no difference between tables.
         return np.minimum(totals, self.largest_statistic).astype(np.int64)
 
     def _along_axes(self, factors: Callable[[type[Basis], int, int], Floats]) -> Iterator[Floats]:
@@ -109,12 +110,12 @@ class BinnedDensity(Density):
 
     @cached_property
     def correction(self) -> Floats:
-        """The damping (coefficients,) over the factor that binning put on each frequency."""
+        """The damping (coefficients,) divided by the factor that binning put on each frequency."""
         return np.asarray(self.basis.lambdas / math.prod(self._along_axes(kept)))
 
     @property
     def binning(self) -> float:
-        """A bound of the error from division and from rounding to whole parts, if all of it adds up."""
+        """A bound of the error from division and from rounding to whole parts, in the worst case."""
         added = math.prod(1 + s for s in self._along_axes(strange)) - 1
         corners = math.prod(
             1 if fine == cells else DEGREE + 1

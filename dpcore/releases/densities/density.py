@@ -8,8 +8,8 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
 Errors are stated as in ``banded``; the smoothing bias of the kernel is estimated in a separate column.
 
 Records without a value in some column are left out (``answered``).  If the number of the other records
-is private, the released coefficients are those of the density times m, where m is that number over the
-rows of the plan, and m is the first coefficient.  The published density is f/m, and
+is private, let m be this number over the rows of the plan.  The released coefficients are the density's
+times m, and m is the first one.  The published density is f/m, and
 
     noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
 
@@ -147,8 +147,8 @@ class Density(BandedDensity, Samplable):
 
     @property
     def one_record(self) -> int:
-        """The weight of one record in a count that is drawn together with these numbers; it is at most
-        the change of these numbers."""
+        """The weight of one record in a count that is drawn with these numbers; at most as large as a
+        record's effect on these numbers."""
         raise NotImplementedError
 
     @abstractmethod
@@ -291,7 +291,7 @@ class Density(BandedDensity, Samplable):
         return Table("densities", self.name, columns, UNCERTAINTY)
 
     def _error(self, variance: Floats, relative: Floats, mass: float) -> Floats:
-        """Standard errors of the density of mass one, given the variance for the given ``mass``."""
+        """Standard errors of the density of mass one, given the variance at this ``mass``."""
         if self.counts_mass:
             variance = variance + self.coefficient_variances[0] * ((1 - relative) ** 2 - 1)
         return np.sqrt(np.maximum(variance, 0)) / mass
@@ -301,8 +301,7 @@ class Density(BandedDensity, Samplable):
     ) -> dict[str, Floats]:
         """The estimate and all statements of its error, relative to a uniform density.
 
-        ``values``: the density that the coefficients give, at some points; ``variance``: of its noise
-        there.
+        ``values``: the density at some points, given coefficients; ``variance``: of its noise there.
         """
         mass = self._mass_of(theta)
         known, left = self.basis.known, self.left_out
@@ -310,7 +309,7 @@ class Density(BandedDensity, Samplable):
         error = self._error(variance, estimate, mass)
         everywhere = self.printed.density(theta) / mass
         most = self._error(self.printed_variance, everywhere, mass).max()
-        # ``values`` adds the known constant once: it counts ``moved`` times here, and not at all below.
+        # ``values`` adds the known constant once.  Its weight must be ``moved`` here, and 0 below.
         moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
         bound = left.bound(moved, factor * float(most))
         smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass
@@ -324,8 +323,7 @@ class Density(BandedDensity, Samplable):
             yield self.coefficients(Noisy(again))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """The number of standard errors that the noise exceeds nowhere in 90% of releases, by
-        simulation.
+        """The number of standard errors below which noise stays everywhere in 90% of simulated releases.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
@@ -375,7 +373,7 @@ class Density(BandedDensity, Samplable):
 
     @property
     def noise_squared(self) -> float:
-        """The integrated squared error from noise; in a uniform density that of the mass cancels."""
+        """The integrated squared error from noise; for a uniform density noise in the mass cancels."""
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property

@@ -1,12 +1,13 @@
 """The published form of a kernel density with Gaussian-process noise, and its errors.
 
 **What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
-vectors to whole numbers.  The second adds half a step times a row of L (``Whitening.blur``).  The first
-is bounded from the released function itself, as for densities (``left_out``), after it is smoothed once
-more; beyond the bounds its values do not exceed the reflected ones, because no record is there.
+vectors to whole numbers.  Rounding adds half a step times a row of L (``Whitening.blur``).  Moving
+records is bounded from the released function itself, smoothed once more, as for densities
+(``left_out``); beyond the bounds its values do not exceed the reflected ones, because no record is
+there.
 
 If the number of records is private, the published function is f/m, where m is their noisy number over
-the rows of the plan, and its error includes that of m.
+the rows of the plan, and its error includes the error of m.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
     )
 
     def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
-        """Standard errors of the density of mass one, f/m: its noise is that in f - (f/m) m, over m."""
+        """Standard errors of the density of mass one, f/m: its noise is (noise in f - f/m noise in
+        m)/m."""
         noise = self.mechanism.stddev * self.unit * lengths
         return np.asarray(np.sqrt(noise**2 + (relative * self.mass_stddev) ** 2) / mass)
 
@@ -94,7 +96,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
 
     @property
     def rounding(self) -> float:
-        """The bound of rounding to the columns' grids for a uniform density, not close to the bounds."""
+        """The bound of rounding to the columns' grids for a uniform density, away from the bounds."""
         return math.prod(1 + c for c in self._widened) - 1
 
     @property
@@ -109,8 +111,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return all(m * h >= ENOUGH for m, h in zip(self.points, self.bandwidths, strict=True))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """The number of standard errors that the noise exceeds nowhere on the grid in 90% of releases,
-        by simulation.
+        """The number of standard errors below which noise stays on the whole grid in 90% of simulated
+        releases.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
@@ -144,7 +146,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         else:
             apply, places = at_points, list(points.T)
             rows = [w.between(x) for w, x in zip(self.whitenings, places, strict=True)]
-            # Whitened noise is independent; a point adds it up by the product of its axes' weights.
+            # Whitened noise is independent; at a point it is weighted by products of the axes' weights.
             lengths = np.prod([np.linalg.norm(row, axis=1) for row in rows], axis=0)
         times_mass = apply(rows, whitened).ravel()
         estimate = times_mass / mass
@@ -212,7 +214,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         for axis, place in enumerate(kept):
             ends = np.linspace(0.0, 1.0, self.axes[place].cells + 1)
             edges = np.linspace(0.0, 1.0, counts.shape[axis] + 1)
-            # Interpolated after adding up, so that the finer cells have the same sum.
+            # Cumulated sums are interpolated, so that the finer cells have the same total.
             below = np.cumsum(np.insert(counts, 0, 0.0, axis=axis), axis=axis)
             counts = np.diff(interp1d(edges, below, axis=axis)(ends), axis=axis)
         padded = np.pad(

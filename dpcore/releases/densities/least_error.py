@@ -17,9 +17,9 @@ So with p = 1 or 2 such terms
 
     D = p range(2 (n - 1)/n^2 P2 - (4/n) P) + (p - 1) range(P2)/n^2,
 
-about 1.08 p/(n h).  P is a sum of w_j cos(2 pi j t/period).  It is even and periodic, so each of its
-extremes is a point with slope zero, and higher than the nearest of points s apart by at most
-max |P''| s^2/8.  Fewer records than n move no more.
+about 1.08 p/(n h).  P is a sum of w_j cos(2 pi j t/period).  It is even and periodic, so its slope is
+zero at each extreme, which differs from the nearest value on a grid of step s by at most max |P''|
+s^2/8.  Fewer records than n move no more.
 
 **Rounding.**  A mean of a basis function is a sum over at most C cells of weights that add up to 1, and
 errs by at most (C + 64) u times its height, u = 2^-53.  The two sums that make J multiply such means by
@@ -99,7 +99,7 @@ class LeastError:
         terms = 2 // basis.half_turns
         steps = math.ceil(8 / self.smallest)
         waves = basis.functions(np.linspace(0, 1, steps + 1)[:, None])
-        kernel = waves[0] * waves / terms  # of P at these points, but for the constant
+        kernel = waves[0] * waves / terms  # of P at these points, except for the constant
         turns = np.pi * basis.frequency(basis.frequencies[:, 0])
         once, twice = self._damping, self._damping**2
 
@@ -131,7 +131,7 @@ class LeastError:
             means += weights @ waves
             own += self._damping @ (weights @ waves**2)
         squared = means**2
-        # Without the pairs of a record with itself.
+        # Pairs of a record with itself are excluded.
         paired = self._damping @ squared - own / n
         return np.asarray(self._damping**2 @ squared - 2 * n / max(n - 1, 1) * paired)
 
@@ -162,7 +162,7 @@ class LeastError:
                 "90% bound of the error that the choice of the bandwidth adds to the density, relative"
                 " to a uniform density",
                 math.sqrt(worse),
-                f"beside the rule of thumb, {usual:.3g} where the middle half of the records has a"
+                f"compared with the rule of thumb, {usual:.3g} if the middle half of the records has a"
                 " quarter of the range; root of a squared error",
             ),
         )

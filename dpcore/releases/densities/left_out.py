@@ -22,10 +22,10 @@ for every image of a record, and over several axes
 
     |f(x) - f rounded(x)| <= mean of [prod (k_i + C_i k_i at bandwidth h_i sqrt 2) - prod k_i].
 
-The right hand side is linear in the records: a function whose coefficient is that of f times
-prod (1 + C_i lambda_i) - 1, because lambda at h sqrt 2 is lambda squared.  It is therefore estimated
-from the released coefficients themselves, and where the released function is nowhere farther than e from
-the exact one, the estimate is nowhere farther than (prod (1 + C_i) - 1) e from the bound.
+The right hand side is linear in the records: a function whose coefficients are f's times prod (1 + C_i
+lambda_i) - 1, because lambda at h sqrt 2 is lambda squared.  It is therefore estimated from the released
+coefficients themselves, and where the released function is nowhere farther than e from the exact one,
+the estimate is nowhere farther than (prod (1 + C_i) - 1) e from the bound.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ApproximationBounds:
 
     @property
     def truncation(self) -> float:
-        """The kernel at its highest point, minus the part of it that is kept."""
+        """The highest value of the kernel, minus the part of it from the kept functions."""
         highest, _ = self.basis.extremes
         return max(highest - self.basis.longest - self.basis.known, 0.0)
 
@@ -96,7 +96,7 @@ class ApproximationBounds:
 
 
 def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float, ...]:
-    """The most, in bandwidths, by which the columns' own grids move a record; whole numbers stay."""
+    """The most, in bandwidths, by which the columns' own grids move a record; 0 for whole numbers."""
     return tuple(
         0.0 if axis.integer else 0.5 / axis.cells / h
         for axis, h in zip(axes, bandwidths, strict=True)
@@ -104,7 +104,7 @@ def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float
 
 
 def widened(move: float) -> float:
-    """The constant C of the module's theorem; for moves beyond twenty bandwidths it is useless."""
+    """The constant C of the module's theorem; useless for moves beyond twenty bandwidths."""
     u = min(move, 20.0)
     s = (u + math.sqrt(u * u + 8)) / 2
     return u * math.sqrt(2) * s * math.exp(-s * s / 4 + s * u / 2 + u * u / 4)

@@ -4,14 +4,14 @@
                    divided by the group's noisy mass (``answered``)
     a point mass   the number of records, in each group, at a value that many share.  If a fifth of all
                    incomes are 0, a kernel estimate would have a bump where nobody is, so the density
-                   is that of the other records
+                   describes the other records
 
 The statistic has for each group the counts of its point masses, then the numbers of its density.  A
 count is in steps of ``Density.one_record``, which is at most a record's effect on the numbers of the
 density, in either norm.
 
 **Lemma.**  Let adding or removing a record change the numbers of its part by at most ``present``, and
-replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by
+replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by at most
 
     L1    moved, or 2 present where a record leaves one part for another
     L2    the root of moved^2, or of 2 present^2: the numbers of two parts have no coordinate in common
@@ -20,7 +20,7 @@ replacing it within a part by at most ``moved``.  Then a step to a neighbour mov
 ``present``, or replaces one within its part, or removes one from a part and adds one to another.  All
 other parts stay as they are.  QED
 
-For ``binned-laplace``, moved is 2 present already, so that the parts cost nothing; for
+For ``binned-laplace``, moved is 2 present already, so that several parts cost nothing; for
 ``spectral-gaussian``, moved^2 is 2 (largest - smallest) and present^2 is ``largest``, so that they cost
 little if the bandwidth is small.  Rounding to a lattice counts in each part that a step may touch.
 """
@@ -76,10 +76,9 @@ OF_POINTS = Uncertainty(
 
 @dataclass(frozen=True)
 class DensityOfParts(EstimatesDensity, Samplable):
-    """Densities of groups, with counts of point masses; ``density``: its columns and form are those of
-    each group's density.
-
-    The first axes of the domain, before those of the density, define the groups; there may be none.
+    """Densities of groups, with counts of point masses; ``density``: each group's density has its
+    columns and form.  The first axes of the domain, before the axes of the density, define the groups;
+    there may be none.
     """
 
     density: Density | None = None
@@ -94,8 +93,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         require_groups(self.by.axes)
         if self.groups > MOST_DENSITIES:
             raise ValueError(
-                f"by: {self.groups} groups are too many for a density each; {MOST_DENSITIES} are the"
-                " most"
+                f"by: {self.groups} groups are too many for a density each; use at most {MOST_DENSITIES}"
             )
         super().__post_init__()
 
@@ -192,7 +190,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         parts = [self.of_group(noisy, i) for i in range(self.groups)]
         published = [self.each.publish(density) for _, density in parts]
         facts, tables = dict(published[0].facts), [*published[0].tables]
-        if self.by.axes:  # without coefficients, which would be many
+        if self.by.axes:  # without coefficients: there would be many
             tables = [self._of_all_groups([one.tables[0] for one in published])]
             facts = facts | {name: [one.facts[name] for one in published] for name in OF_EACH}
         if len(self.points):
@@ -208,7 +206,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return replace(tables[0], parts=[*self._described(rows), *columns])
 
     def _described(self, rows: Sequence[int]) -> list[TableColumn]:
-        """The columns of groups, in which each group is repeated as often as it has rows."""
+        """The columns of groups; each group is repeated for each of its rows."""
         groups = np.repeat(np.arange(self.groups), rows)
         return describe_cells(self.by, groups) if self.by.axes else []
 
@@ -258,7 +256,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
             points = np.clip(counts, 0, self.rows)
             mass = self.each.mass(density)
             found[i] = [*points, mass * self.rows]
-        # Where the counts of all parts but one have less noise, they determine the last one.
+        # The counts at point masses have less noise, so they determine the last count.
         nullable = any(axis.nullable for axis in self.each.domain.axes)
         if len(self.points) and self.groups == 1 and self.adjacency.public_rows and not nullable:
             found[:, -1] = max(self.rows - float(found[:, :-1].sum()), 0.0)
@@ -315,7 +313,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
             noise, *bounds = self.error_parts.items()
             most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
             note = (
-                f"in a group of {self.rows / self.groups:.3g}, an equal part: noise {noise[1]:.2g}, in"
+                f"in a group of {self.rows / self.groups:.3g}, an equal share: noise {noise[1]:.2g}, in"
                 f" inverse proportion to its records; at most {most}{self.each.of_scale}"
             )
             found = (ErrorStatement(WHOLE, self.whole_error, note),)

@@ -16,13 +16,13 @@ cell alone (``whitening``).  The statistic is the sum of U(a) over the records, 
     |U(a) - U(b)| <= 2^bits (distance + 2 slack),
 
 where ``distance`` is the distance in the Hilbert space of the kernel, and ``slack`` bounds the rounding
-error of a tensor product of vectors of norm at most one.  This integer vector is perturbed as one, by
-discrete Gaussian noise of one variance: s^2 K is the covariance of the result, not s K as printed.
+error of a tensor product of vectors of norm at most one.  One draw adds discrete Gaussian noise of one
+variance to this integer vector: s^2 K is the covariance of the result, not s K as printed there.
 
-If the number of records (with a value) is private, a record has one more coordinate, w 2^bits, whose
-sum is that number; adding or removing a record moves the vector by at most 2^bits sqrt((1 + slack)^2 +
-w^2).  With H the height of the kernel, the error of a uniform density of noisy mass is least at w^2 =
-1/H, where it is (H + 1)/H times that of a known mass.
+If the number of records (with a value) is private, a record has one more coordinate, w 2^bits, whose sum
+is the number of records in these units; adding or removing a record moves the vector by at most 2^bits
+sqrt((1 + slack)^2 + w^2).  With H the height of the kernel, the error of a uniform density of noisy mass
+is least at w^2 = 1/H, where it is (H + 1)/H times the error with a known mass.
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
 It is post-processing: later queries cost nothing, and the same query has the same answer.
@@ -87,7 +87,7 @@ class GridProcess(AnsweredRelease):
 
     @property
     def bits(self) -> int:
-        """Bits of precision in the vector of one axis: as many as the sum over the records allows."""
+        """Bits of precision in the vector of one axis: the most that the sum over the records allows."""
         d = len(self.bandwidths)
         return max(8, min(22, 30 // d, (60 - self.most_rows.bit_length()) // d))
 
@@ -209,7 +209,7 @@ class GridProcess(AnsweredRelease):
 
 
 def default_points(bandwidths: tuple[float, ...]) -> tuple[int, ...]:
-    """Four points per bandwidth along each axis, or as many as the largest grid allows."""
+    """Four points per bandwidth along each axis, or fewer if the largest grid requires it."""
     most = (512, 128, 40)[min(len(bandwidths), MOST_DIMENSIONS) - 1]
     return tuple(min(most, max(16, math.ceil(4 / max(h, 0.002)))) for h in bandwidths)
 

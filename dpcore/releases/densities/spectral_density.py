@@ -63,8 +63,8 @@ class WhitenedDensity(Density):
 
     @property
     def largest_statistic(self) -> int:
-        # Two records may be opposite in any coordinate, and one that is missing is zero in all of them:
-        # so no record has a coordinate above the sensitivity.
+        # In any coordinate two records may have opposite values, and a missing record is zero in all: so
+        # no coordinate of a record exceeds the sensitivity.
         return Lattice.largest(self.most_rows, self.most_bits, self._roundings)
 
     @property

@@ -88,7 +88,7 @@ def kept(basis: type[Basis], fine: int, wide: int) -> Floats:
 
 
 def strange(basis: type[Basis], fine: int, wide: int) -> Floats:
-    """A bound of the error that sharing adds to a cosine, or to a cosine and its sine, over ``kept``."""
+    """A bound of the error that sharing adds to a cosine (or it and its sine), divided by ``kept``."""
     return _factors(basis, fine, wide)[1]
 
 
@@ -118,7 +118,7 @@ def best_cells(
 
 
 def most_cells(fine: Sequence[int], bandwidths: Sequence[float]) -> int:
-    """The most cells that can be best at these bandwidths or wider ones, for any noise."""
+    """The largest best number of cells at these bandwidths or wider ones, for any noise."""
     return math.prod(
         min(n, math.ceil(1.5 * math.ceil(max(FINER) / h)))
         for n, h in zip(fine, bandwidths, strict=True)

@@ -4,9 +4,9 @@
 (``least_error``).
 
 Before the choice is known, everything is stated for the smallest bandwidth, where noise is largest.  The
-noise itself is that of the smallest bandwidth: the sensitivity at any other is hardly smaller.
-Chosen bandwidths are rounded to a public ladder, smallest * 2^(k/8), so that only few of them have to
-be prepared.
+noise is always as large as at the smallest bandwidth: the sensitivity at others is hardly smaller.
+Chosen bandwidths are rounded to a public ladder, smallest * 2^(k/8), so that only few of them have to be
+prepared.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
         release = self._at(self.choice.bandwidths(Noisy(chosen)))
-        # This compares both sensitivities before there is noise, and not only when it is published.
+        # This compares both sensitivities before noise is drawn, not only when it is published.
         _ = release.mechanism
         return release
 
@@ -117,7 +117,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
     def _at_rungs(self, rungs: Sequence[int]) -> Density | SmoothFunction:
         smallest, law = self.smooth.bandwidths[0], self._first.mechanism
         nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
-        # The scale of Laplace noise is the same at all bandwidths: a record always has as many parts.
+        # The scale of Laplace noise is the same at all bandwidths: a record has a fixed number of parts.
         kept = law if isinstance(law, DiscreteGaussian) else None
         return replace(self._first, bandwidths=nearest, law=kept)
 

@@ -71,7 +71,7 @@ def _analysis(values: Floats, axis: int) -> Floats:
     size = values.shape[axis]
     moved = np.moveaxis(values, axis, -1)
     j = np.arange((_odd(size) + 1) // 2)
-    # The transform is for the left ends of cells: turning by half a cell makes it one for their centres.
+    # The transform is for the left ends of cells; a turn by half a cell moves it to their centres.
     waves = fft.rfft(moved)[..., : len(j)] * np.exp(-1j * np.pi * j / size)
     result = np.empty((*moved.shape[:-1], _odd(size)))
     result[..., 0] = waves[..., 0].real

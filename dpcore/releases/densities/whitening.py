@@ -6,10 +6,10 @@ as computed, of C + JITTER * I.  A record at a is the vector
     u(a) = L^-1 phi_a(T),         and       L (sum over records of u + noise) = bumps + L noise,
 
 so independent noise of variance v on the whitened vector is noise with covariance v L L' on the grid:
-that of the Gaussian process, plus the jitter.
+the covariance of the Gaussian process, plus the jitter.
 
-**Distance.**  Let M = L L', exactly.  The computed factor is that of a matrix within m (m + 1) 2^-53
-of C + JITTER * I (Higham 2002, theorem 10.3), which is far less than JITTER, so M >= C and
+**Distance.**  Let M = L L', exactly.  The computed factor is exact for a matrix within m (m + 1) 2^-53
+of C + JITTER * I (Higham 2002, theorem 10.3), far less than JITTER away, so M >= C and
 
     |u(a) - u(b)|^2 = (phi_a - phi_b)(T)' M^-1 (phi_a - phi_b)(T) <= ||phi_a - phi_b||^2,
 
@@ -35,10 +35,10 @@ from dpcore.arrays import Floats, Integers
 from dpcore.releases.densities.kernels import Kernel
 
 JITTER = 2.0**-24
-"""The jitter added to the variance at every grid point; relative to it, as small as a rounding."""
+"""The jitter added to the variance 1 at every grid point: as small as a rounding error."""
 
 MOST_POINTS = 1024
-"""The most points per axis: JITTER is then over a hundred times the error bound of Cholesky."""
+"""The most points per axis, for which JITTER is over a hundred times Cholesky's error bound."""
 
 
 @dataclass(frozen=True, eq=False)

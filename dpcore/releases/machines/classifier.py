@@ -62,7 +62,7 @@ class Classifier(KernelMachine):
             "positive": positive_side(self.domain.axes[-1], self.signs),
             "decision_standard_error": self.decision_stddev,
             "decision_errors": "The noise in f is a Gaussian process: at each x, the interval f plus or"
-            " minus 1.645 standard errors holds f without noise in 90% of releases, and the noise"
+            " minus 1.645 standard errors contains f without noise in 90% of releases, and the noise"
             " exceeds |f| in its direction with probability Phi(-|f| / standard error).",
         }
 
@@ -74,8 +74,8 @@ class Classifier(KernelMachine):
 def decided(decision: Floats, error: Floats | float) -> dict[str, Floats]:
     """Columns (k,) of decision values with these standard errors (one or (k,)).
 
-    ``sign_error`` is the probability of noise at least as large as the decision value, in its
-    direction: 0.5 on the boundary, near 0 far from it.
+    ``sign_error`` is the probability that noise of the decision value's sign is at least as large: 0.5
+    on the boundary, near 0 far from it.
     """
     from scipy.special import ndtr  # slow to import
 

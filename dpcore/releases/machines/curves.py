@@ -57,7 +57,7 @@ def spread_places(axis: Axis, counts: Floats) -> tuple[float, ...]:
     """The place of the middle of each cell, from noisy counts (size,), which may be negative."""
     even = even_places(axis)
     found = np.sqrt(np.maximum(counts[: len(even)], 0.0))
-    if not found.sum() > 0:  # the noise has left no count above zero
+    if not found.sum() > 0:  # with this noise no count is above zero
         return even
     return tuple(((np.cumsum(found) - found / 2) / found.sum()).tolist())
 

@@ -6,17 +6,17 @@ accelerated steps with the noisy gradient of the mean loss over all records, and
 last third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in
 which the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy
 gradients show that the loss bends too much for them (``STABLE``).  To give both sides the same weight,
-the first of these rounds only counts them, and moves nothing.
+the first of these rounds only counts them, without a step.
 
 Columns of numbers may be counted in a first round, so that their features are finer where records are
-many; else places are linear.  Counts are multiplied by a public whole number, which gives them the
+many; otherwise places are linear.  Counts are multiplied by a public whole number, which gives them the
 fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
 
-Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
-number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
-every row, the squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change
-if one record replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the
-two bounds are m t^2 and 2 m t^2.
+Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole number
+from 0 to ``SLOPE``, a function of z, y and the public coefficients.  With R >= |z|^2 for every row, the
+squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change if one record
+replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the two bounds are m
+t^2 and 2 m t^2.
 
 Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  A record is in one cell of each
 column.  QED
@@ -51,26 +51,26 @@ from dpcore.releases.machines.design import Design
 from dpcore.releases.machines.features import ordered
 
 FOR_PLACES = Fraction(1, 20)
-"""The fraction of the precision (of rho) for the counts of columns, if they are useful.  In tables of
-``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
+"""The fraction of the precision (of rho) for the counts of columns, if they are useful.  In ``python -m
+benchmarks.classifiers`` 1/10 and 1/50 do as well."""
 
 ROUNDS, WAVES = 100, 200
 """With 50 rounds ``python -m benchmarks.classifiers`` loses half a point; with 200 it gains nothing."""
 
 LEARNT = 0.8
-"""Steps end where this times the standard deviation of all noise, in units of the mean gradient, is the
-inverse of their length: with 0.6 and 1 tables of ``python -m benchmarks.classifiers`` are as good."""
+"""Steps are so short that all noise adds at most this standard deviation to a coefficient, for rows of
+norm 1.  In ``python -m benchmarks.classifiers`` 0.6 and 1 do as well."""
 
 LONGEST, MOMENTUM, AVERAGED = 5.0, 0.9, Fraction(1, 3)
 
 STABLE = 1.3
-"""The largest step times the curvature.  With momentum m, above (2 + 2 m) / (1 + 2 m) = 1.357, steps
-grow, and noise with them."""
+"""The largest product of step and curvature.  With momentum m, steps and noise grow without limit above
+(2 + 2 m) / (1 + 2 m) = 1.357."""
 
 SLOPE = 2**14
 
 PARTS = 2**32
-"""The unit, as a fraction of all records, in which records are left out."""
+"""The share of used records is a multiple of 1 / ``PARTS``."""
 
 MOST = 2**16
 """About how many records are used."""
@@ -81,8 +81,8 @@ ROWS_AT_ONCE = 2**13
 @dataclass(frozen=True, eq=False)
 class Records:
     """The records, private.  ``codes``: (k, features) of distinct records; ``signs``: (k,) of their
-    labels; ``counts``: (k,) how many of each are used; ``margins``: the counts of columns, as they are
-    measured."""
+    labels; ``counts``: (k,) how many of each are used; ``margins``: the counts of columns that the first
+    round measures."""
 
     codes: Integers
     signs: NDArray[np.int16]
@@ -112,7 +112,7 @@ class Point:
 
     For the next step: ``settled``: (n, d) where the last step ended; ``speed``: its momentum;
     ``steps``: (n,) its length; ``before``: coefficients and sums of the previous point, None at first;
-    ``measures``: what the sums only count, without moving anything: places, sides, or nothing.
+    ``measures``: what the next sums count without moving the coefficients: places, sides, or nothing.
     """
 
     coefficients: Floats
@@ -128,7 +128,7 @@ class Point:
 
 class Learnt(NamedTuple):
     """The result of all rounds; ``coefficients``: (d,) for unscaled rows of the ``design``; ``stddev``:
-    a bound, to first order, on the noise in each; ``step``: the shortest step."""
+    a bound, to first order, on the noise in each coefficient; ``step``: the shortest step."""
 
     coefficients: Floats
     design: Design
@@ -159,7 +159,7 @@ class Descent:
 
     @cached_property
     def even(self) -> Design:
-        """The design with linear places; its sizes hold for any places."""
+        """The design with linear places; its sizes are the same for any places."""
         return Design(self.axes, tuple(map(even_places, self.axes)), self.waves)
 
     @cached_property
@@ -198,7 +198,7 @@ class Descent:
 
     @property
     def largest(self) -> int:
-        """The largest number, in size, that one record contributes."""
+        """The largest absolute value of a number that one record contributes."""
         return max(SLOPE * self.even.largest, self.times * self.counted)
 
     def records_of(self, tally: Tally) -> Records:
@@ -255,7 +255,7 @@ class Descent:
     ) -> Integers:
         """The exact sums of gradients (n, d)."""
         sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
-        # Floats add such numbers exactly and fast; larger ones are Python's, which have no limit.
+        # Floats add small whole numbers exactly and fast; larger ones are added as Python integers.
         exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
         kind = np.float64 if exact else object
         for part in _parts(len(rows)):
@@ -312,7 +312,7 @@ class Descent:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
-            # Where noise makes it negative it limits no step.
+            # A curvature that noise made negative limits no step.
             curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
         speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy
@@ -364,7 +364,7 @@ class Descent:
 
     @cached_property
     def averages(self) -> Floats:
-        """The effect of each gradient's sum on the mean over the last third, with steps of 1."""
+        """The derivative of the averaged coefficients by each gradient, with steps of 1."""
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
@@ -373,7 +373,7 @@ class Descent:
         return np.asarray(found)
 
     def stddev(self, steps: Floats) -> float:
-        """A bound, to first order, on the noise's standard deviation in a coefficient, for steps."""
+        """A first-order bound on the standard deviation of a coefficient's noise, given the steps."""
         return float(np.linalg.norm(self.averages * steps)) * self._moved * self.noise
 
 
@@ -382,6 +382,6 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _slopes(weight: Floats) -> Integers:
-    """The largest slope (n, 2) of each side; the side with more weight has all of it."""
+    """The largest slope (n, 2) of each side: ``SLOPE`` for the side with more weight."""
     sides = np.stack([1 / weight, weight], axis=1)
     return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))

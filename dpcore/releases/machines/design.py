@@ -5,9 +5,9 @@
     waves         cos and sin of a phase that adds up over ``TOGETHER`` columns: the random features of a
                   Gaussian kernel (Rahimi & Recht 2007), each on a few columns
 
-Curves and waves each have about half of a row's squared norm, which has a public bound whatever places
-the values of the columns have.  Rows are looked up in tables, so that a record's row is the same to the
-last bit, whatever the other records are.
+Curves and waves each have about half of a row's squared norm, which has a public bound for any places of
+the values.  Rows are looked up in tables, so that a record's row is the same to the last bit, whatever
+the other records are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TURN = 2**16
 
 @dataclass(frozen=True)
 class Design:
-    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: how many."""
+    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: their number."""
 
     axes: tuple[Axis, ...]
     places: Places
@@ -75,7 +75,6 @@ class Design:
 
     @cached_property
     def amplitude(self) -> int:
-        """The amplitude of a wave."""
         return math.isqrt(self._curved // self.waves)
 
     @cached_property
@@ -95,7 +94,7 @@ class Design:
 
     @property
     def largest(self) -> int:
-        """The largest number of a row, in size."""
+        """The largest absolute value in a row."""
         return max(self.intercept, SCALE, self.amplitude)
 
     def rows(self, codes: Integers) -> NDArray[np.int16]:
@@ -148,7 +147,7 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
     found = []
     for rank, (coordinates, number) in zip(ranks, shapes, strict=True):
         normal = ndtri([next(uniforms) for _ in range(coordinates)]) / BANDWIDTH
-        # Halves for coordinates of 0 and 1, whose values are to be at distance 1/sqrt(2).
+        # Coordinates of 0 and 1 get half the frequency, so that their values are at distance 1/sqrt(2).
         normal[1 if number else 0 :] /= 2
         found.append(np.where(rank < TOGETHER, normal, 0.0))
     return tuple(found)

@@ -148,7 +148,7 @@ def coordinates(axis: Axis) -> dict[str, object]:
         return {"names": coordinate_names(axis), "rule": rule}
     lower, width = scaling(axis)
     facts = {"lower": lower, "width": width, "rule": "(value - lower) / width"}
-    null = {"null": f"0.5, and 1 in the coordinate '{axis.name} is null', which is else 0"}
+    null = {"null": f"0.5, and 1 in the coordinate '{axis.name} is null', which is otherwise 0"}
     return facts | (null if axis.nullable else {})
 
 
@@ -160,7 +160,7 @@ def ordered(axis: Axis) -> bool:
 
 
 def scaling(axis: Axis) -> tuple[float, float]:
-    """The (lower, width) by which a value v of the column is scaled to (v - lower) / width."""
+    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
     if isinstance(axis, Categories):
         values = [float(c) for c in axis.categories]
         return min(values), (max(values) - min(values)) or 1.0

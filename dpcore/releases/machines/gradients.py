@@ -55,7 +55,7 @@ BLURRED = 0.25
 """Counts are useful if the error of half a column's counts is below this fraction of the records."""
 
 DESCENDED = 1.2e-9
-"""CPU seconds for each distinct row, number in it, and round."""
+"""CPU seconds per distinct row, number in the row, and round."""
 
 KNOWN = (
     "An upper bound, to first order: the noise of all gradients where the loss is flat. Not included:"
@@ -136,8 +136,7 @@ class GradientClassifier(Release):
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
         """The decision value f and an upper bound of its standard error, at cells (k, features).
 
-        f is computed from the published tables, so waves are not rounded here as they are in the
-        gradients.
+        f is computed from the published tables, so waves are not rounded here, unlike in the gradients.
         """
         learnt = self.learnt(noisy)
         design = learnt.design
@@ -175,7 +174,7 @@ class GradientClassifier(Release):
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
             "phase": "sum over the coordinates of frequency * coordinate; a coordinate is the place of a"
-            " number less 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
+            " number minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
             " otherwise",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),
@@ -200,7 +199,7 @@ class GradientClassifier(Release):
         return Table("classifiers", self.name, columns, known)
 
     def middles(self, noisy: Noisy) -> list[int]:
-        """The cell of each feature with the middle place; for categories the middle one."""
+        """The cell with the middle place of each feature; for categories the middle cell."""
         places = self.learnt(noisy).design.places
         return [
             int(np.argmin(np.abs(np.asarray(place) - 0.5))) if place else axis.size // 2
@@ -212,7 +211,7 @@ class GradientClassifier(Release):
         error = self.descent.stddev(steps) * math.sqrt(self.descent.even.norm_squared)
         return (
             ErrorStatement(
-                "standard error of a decision value, by the largest that steps can reach",
+                "standard error of a decision value, relative to the largest that steps can reach",
                 error / float(self.descent.averages @ steps),
                 "at most, to first order; above 0.05 the records have little influence",
             ),

@@ -1,22 +1,22 @@
 """Kernel machines with Gaussian-process noise, evaluable anywhere without the data.
 
-A machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
-(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
-space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
-largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half of that when
-one is added or removed, plus what the solver's certified gap allows.  Isotropic
-Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function
-has the same standard error everywhere.
+A machine is trained in a public feature space of dimension D that approximates the Gaussian kernel
+(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that space
+its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the largest
+slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half as much when one is added
+or removed, plus a bound from the solver's certified gap.  Isotropic Gaussian noise on the weights is
+Gaussian-process noise with the kernel as covariance: the function has the same standard error
+everywhere.
 
 Training minimises the sum of losses + lambda n ||f||^2.  If the number of records is private, n is the
 public guess, and the table may be several times larger.  For any k, lambda / k and k n instead of
 lambda and n have the same minimiser, and the solver's proof then needs at most k n records.  A table of
 any size satisfies this, because the losses are multiplied by the ``taper`` of each record
 (``domain.adjacency``): at the guess it is 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there
-bounds the difference of the sums of the losses' subgradients of neighbours at any f, and the
-sensitivity of the minimiser needs no more than this.
+bounds the difference of the sums of the losses' subgradients of neighbours at any f, and this suffices
+for the sensitivity of the minimiser.
 
-The function of x, columns as coordinates (``dpcore.releases.machines.features``), is
+The function of x, the columns as coordinates (``dpcore.releases.machines.features``), is
 
     f(x) = sum over k of  cos_k cos(<w_k, x>) + sin_k sin(<w_k, x>)
 """
@@ -57,10 +57,10 @@ from dpcore.releases.table import Published, Table, Uncertainty
 from dpcore.releases.work import Work
 
 TRAINED = 2e-9
-"""CPU seconds for each distinct row and pair of features, for the training and those of the audit."""
+"""CPU seconds for each distinct row and pair of features, including the trainings of an audit."""
 
 MARGIN = 8
-"""k if the number of records is private: the losses are those of at most k times the guess."""
+"""k if the number of records is private: the losses weigh at most k times the guess."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,9 @@ class KernelMachine(Release):
 
     @cached_property
     def lattice(self) -> Lattice:
-        # Tapered counts are rounded in both neighbours; they sum to most_rows at most.
+        # Tapered counts are rounded in both neighbours; their sum is at most most_rows.
         tapering = 0.0 if self.adjacency.public_rows else TAPER_ERROR * self.most_rows
-        # The solver's tolerance, a public number, is counted in it: about one per cent.
+        # This includes the solver's tolerance, a public number: about one per cent.
         sensitivity = weight_sensitivity(
             self.most_rows,
             self.strength,
@@ -160,7 +160,7 @@ class KernelMachine(Release):
 
     @property
     def largest_statistic(self) -> int:
-        # Added one after the other, each record moves the weights by the sensitivity at most, from zero.
+        # Without records weights are zero, and each added record moves them by at most the sensitivity.
         return Lattice.largest(self.most_rows)
 
     def statistic(self, tally: Tally) -> Exact:
@@ -172,7 +172,7 @@ class KernelMachine(Release):
 
     def trained(self, tally: Tally) -> tuple[Floats, float]:
         """The weights (D,) without noise, and the minimised problem: private."""
-        # Of tables larger than the guess, each loss counts less (module docstring).
+        # In tables larger than the guess, each loss counts less (module docstring).
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(

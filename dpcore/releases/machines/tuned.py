@@ -10,7 +10,7 @@ by the exponential mechanism, with relative scores of these values (``mechanisms
 
 **Sensitivity.**  Let f be the minimiser for one table of n records, and let a record z be replaced by
 z'.  Then the minimum for the other table is at most the value of f for it, which is (l(f, z') - l(f,
-z))/n higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
+z))/n higher; the same is true with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
 mean of -l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
 
     ||f|| <= B = min(M kappa/(2 lambda), sqrt(l(0)/lambda)),    F moves by at most l(kappa B)/n,
@@ -69,7 +69,7 @@ class LeastLoss:
 
     @cached_property
     def sensitivities(self) -> Floats:
-        """The largest changes (candidates,) of the minimum F by one record."""
+        """The largest change (candidates,) of the minimum F when one record is replaced."""
         return np.array([_moved(machine) for machine in self.machines])
 
     @property
@@ -139,7 +139,7 @@ class TunedMachine(TunedRelease[KernelMachine]):
     def after(self, chosen: Integers) -> KernelMachine:
         release = self.choice.machines[int(chosen[0])]
         if release.mechanism != self._first.mechanism:
-            raise PrivacyLineError("the noise is for another sensitivity than that of the choice")
+            raise PrivacyLineError("the noise is for another sensitivity than the chosen machine's")
         return release
 
     def require_publishable(self) -> None:
@@ -149,7 +149,6 @@ class TunedMachine(TunedRelease[KernelMachine]):
 
     @property
     def feature_axes(self) -> tuple[Axis, ...]:
-        """The axes of the features."""
         return self.machine.feature_axes
 
     @property

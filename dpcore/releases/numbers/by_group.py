@@ -26,7 +26,7 @@ def require_groups(axes: tuple[Axis, ...]) -> None:
     groups, names = Domain(axes).size, ", ".join(repr(axis.name) for axis in axes)
     if groups > MOST_GROUPS:
         raise ValueError(
-            f"by: {names} has {groups} groups, but {MOST_GROUPS} are the most; choose a coarser column"
+            f"by: {names} has {groups} groups, more than {MOST_GROUPS}; choose a coarser column"
         )
 
 

@@ -51,7 +51,7 @@ def numeric_axis(domain: Domain) -> Grid:
 
 
 def of_the_grid(grid: Grid) -> str:
-    """A sentence with the errors of a mean that are not stated, from public values only."""
+    """A sentence on errors of a mean that are not included, from public values only."""
     width = grid.upper - grid.lower
     clamped = (
         " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per"
@@ -61,7 +61,7 @@ def of_the_grid(grid: Grid) -> str:
     if grid.integer:
         return clamped
     half = width / grid.cells / 2
-    return f"{clamped} Nor is rounding to the middle of grid cells, by at most {half:.3g}."
+    return f"{clamped} Rounding to the middle of grid cells (at most {half:.3g}) is also left out."
 
 
 def mean_columns(
@@ -129,7 +129,7 @@ class SumOverRecords(Release):
         return Exact(np.array([self.total(tally)], dtype=np.int64))
 
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the sum changes by at most the width for which the noise of both tables is made."""
+        """Whether the sum changes by at most the width that determines the noise of both tables."""
         if not isinstance(self.mechanism, SmoothLaplace):
             return True
         moved = abs(self.total(near) - self.total(far))
@@ -142,12 +142,12 @@ class SumOverRecords(Release):
         return (self.grid.upper - self.grid.lower) / self.grid.cells
 
     def _error(self, noisy: Noisy) -> tuple[float, float, float]:
-        """Errors of the sum: the standard deviation, and the two-sided and one-sided size that noise
-        exceeds in 10% of releases."""
+        """Errors of the sum: the standard deviation, and the sizes that noise exceeds in 10% of releases
+        in either direction, and in one direction."""
         if not isinstance(self.mechanism, SmoothLaplace):
             both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
             return self.mechanism.stddev, both, one
-        # The scale is noisy: of the 10%, half is for its bound, and half for the noise of this scale.
+        # The scale is noisy: half of the 10% is for its bound, and half for noise of this scale.
         highest = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
         scale = self.mechanism.scale(highest)
         both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
@@ -185,7 +185,7 @@ class Mean(SumOverRecords):
     def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
         """The ends (1,) of an interval that contains the mean in this fraction of releases.
 
-        Not for noise whose width is private.
+        Not available for noise whose width is private.
         """
         assert isinstance(self.mechanism, DiscreteLaplace)
         wide, around = self._unit * self.mechanism.half_width(level), self._estimate(noisy)

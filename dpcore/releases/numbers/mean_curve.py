@@ -4,14 +4,14 @@
 group is the sum of A v over its records, and u times their number if it is private.
 
 **Lemma.**  The squared change of the statistic is at most M + u^2 if a record is added or removed, 4 M
-if its curve is replaced, and 2 (M + u^2) if a record of another group replaces it.  *Proof.*  Curves
-may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares add up.  QED
+if its curve is replaced, and 2 (M + u^2) if a record of another group replaces it.  *Proof.* Curves may
+be v and -v, so |A v - A v'| <= 2 sqrt(M), and u does not change.  In two groups the squares add up.  QED
 
 **The curve** is fitted to all sums by least squares: with noise of variance w in each, the fitted sums
-of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
-M trace(G) least.  The half-width of the band is the number of standard errors that simulated noise
+of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q
+minimises M trace(G).  The half-width of the band is the number of standard errors that simulated noise
 exceeds nowhere in 90% of draws.  Between two times curves, estimates and ends of intervals are straight
-lines, so a band that holds at all times also holds between them; standard errors there are upper
+lines, so a band that is right at all times is also right between them; standard errors there are upper
 bounds.
 
 If N is noisy, an interval contains all m with |S_t - m N| within their standard errors (Fieller 1954),
@@ -97,7 +97,7 @@ class MeanCurve(Release):
         require_groups(self.by.axes)
         if self.groups > MOST_CURVES:
             raise ValueError(
-                f"by: {self.groups} groups are too many for a curve each; {MOST_CURVES} are the most"
+                f"by: {self.groups} groups are too many for a curve each; use at most {MOST_CURVES}"
             )
         for axis in self.domain.axes[len(self.by.axes) :]:
             if not isinstance(axis, Grid):
@@ -147,7 +147,7 @@ class MeanCurve(Release):
     @cached_property
     def weight(self) -> int:
         """The weight q of differences."""
-        # Differences cost sensitivity, and say something only if steps are limited.
+        # Differences cost sensitivity, and are informative only if steps are limited.
         if self.step_at_most is None or self.curves.step >= self.curves.reach[0]:
             return 0
         return min(WEIGHTS, key=lambda q: self.curves.length(q) * self._spread(q))
@@ -160,8 +160,8 @@ class MeanCurve(Release):
 
     @cached_property
     def record(self) -> int:
-        """The weight u of a record's count: sqrt(M), which is free, if records are replaced; else the
-        best for a curve halfway between the middle and a bound."""
+        """The weight u of a record's count: sqrt(M) if records are replaced, which costs nothing;
+        otherwise the best one for a curve halfway between the middle and a bound."""
         length = self.curves.length(self.weight)
         if self.adjacency.relation == "replace-one":
             return max(math.isqrt(length), 1)
@@ -183,7 +183,7 @@ class MeanCurve(Release):
     def mechanism(self) -> DiscreteGaussian:
         length = self.curves.length(self.weight)
         present = length + self.record**2 * self.counted
-        # One that is replaced by a record without a value is in one of the tables only.
+        # A record that is replaced by one without a value counts in only one of the tables.
         moved = max(4 * length, 2 * present if self.groups > 1 else present)
         squared = self.adjacency.squared(moved=Fraction(moved), present=Fraction(present))
         size = self.groups * (len(self.design) + self.counted)
@@ -234,18 +234,18 @@ class MeanCurve(Release):
 
     @property
     def _per_row(self) -> float:
-        """Standard deviations of the noise in the number of records, per one of the noise: 1/u, or 0."""
+        """The noise in the number of records, as a multiple of the measured noise: 1/u, or 0."""
         return 1 / self.record if self.counted else 0.0
 
     def _lengths(self, means: Floats) -> Floats:
-        """The standard deviations (T,) of S_t - m_t N for means m (T,), over that of the noise."""
+        """The standard deviations (T,) of S_t - m_t N for means m (T,), relative to the noise."""
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
-        """The standard errors within which noise in a mean curve m (T,) stays in 90% of draws."""
+        """The number of standard errors that bounds noise in a mean curve m (T,) in 90% of draws."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
-        # Not interpolated, so that the band holds in at least 90% of the simulated draws.
+        # Not interpolated, so that the band is right in at least 90% of the simulated draws.
         return float(np.quantile(largest, LEVEL, method="higher"))
 
     def stated(self, noisy: Noisy) -> tuple[dict[str, Floats], Floats, Floats]:
@@ -356,7 +356,7 @@ class MeanCurve(Release):
 
     @property
     def of_the_curves(self) -> str:
-        """A sentence with the errors that are not stated, from public values only."""
+        """A sentence on errors that are not included, from public values only."""
         found = "Not included: if the plan clamps, a value beyond a bound counts as the bound"
         if not self.grids[0].integer:
             half = self.curves.half.max()
@@ -392,7 +392,7 @@ class MeanCurve(Release):
         if self.counted:
             note = f"if the curve is in the middle of its bounds; otherwise larger. {note}"
         if self.groups > 1:
-            note = f"in a group of {each:.3g} records, an equal part; {note}"
+            note = f"in a group of {each:.3g} records, an equal share; {note}"
         of = "averaged over times"
         found = [
             ErrorStatement(f"standard error of the mean curve, {of}", error, note),

@@ -5,8 +5,8 @@ The statistic is the sum over the records of their products up to the fourth deg
 public it is not measured; if it is private, it is the product of degree 0.  Sums are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
-Published are means, shares, means by group, variances and covariances, each with its errors from
-sampling and from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
+It publishes means, shares, means by group, variances and covariances, each with errors from sampling and
+from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Moments(Release):
 
     @property
     def _public(self) -> int:
-        """The number of leading products that are public: that of degree 0 if the rows are public."""
+        """The number of leading products that are public: one, of degree 0, if the rows are public."""
         return int(self.adjacency.public_rows)
 
     @property
@@ -187,7 +187,7 @@ class Moments(Release):
         return Table("tables", self.name, parts, (stated,))
 
     def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
-        """The range (k,) in which each estimate lies whatever the records are."""
+        """The range (k,) in which each estimate lies for all possible records."""
         ranges = {
             axis.name: ends_of(axis) if isinstance(axis, Grid) else self.products.ends(axis)
             for axis in self.domain.axes

@@ -98,7 +98,6 @@ class Products:
             )
 
     def _count(self) -> int:
-        """The number of products."""
         ways = np.array([1] + [0] * DEGREE, dtype=object)  # by degree
         for axis in self.axes:
             own = [1] * (DEGREE + 1) if in_order(axis) else [1, axis.size - 1]
@@ -163,7 +162,7 @@ class Products:
 
     @property
     def largest(self) -> int:
-        """The largest integer, in size, of one record."""
+        """The largest absolute value in one record's integers."""
         return math.ceil(float(self.weights.max()) * 2.0**BITS) + 1
 
     def coordinates(self, axis: Axis) -> Floats:
@@ -215,7 +214,7 @@ class Products:
         """The sums over the records of a tally: one exact integer, of any size, for each product."""
         counts, total = tally.counts, int(tally.counts.sum())
         if total * self.largest >= 2**62:
-            # Integers of Python, whose sums have no largest value.
+            # Python integers, whose sums have no limit.
             counts = counts.astype(object)
         tables = [self.coordinates(axis) for axis in self.axes]
         columns = [np.asarray(tally.codes(i)) for i in range(len(self.axes))]

@@ -2,18 +2,18 @@
 
 A cell c of the grid is a q-quantile of n records where
 
-    records below c  <=  q n  <=  records below c or in it;        otherwise its score is how many
-                                                                   records that misses by
+    records below c  <=  q n  <=  records below c or in it;        otherwise its score is the number of
+                                                                   records by which this fails
 
-Some cell always scores 0.  Replacing a record moves each of the two counts
-by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
+Some cell always scores 0.  Replacing a record moves each of the two counts by at most one, so a score
+moves by at most one, and by at most b in whole numbers (units of 1/b), for q = a/b.
 
-If n is private, the table's own number of records replaces it.  A cell misses by the larger of
+If n is private, the table's own number of records replaces it.  A cell misses by the largest of
 
     records below - q n  =  (1 - q) records below  -  q records elsewhere
     q n - records up to  =  q records above  -  (1 - q) records elsewhere
 
-or by 0.  An added or removed record counts in one of the two terms of each line, so both lines change
+and 0.  An added or removed record counts in one of the two terms of each line, so both lines change
 by q or 1 - q, and the score by at most max(q, 1 - q).
 
 Each of several columns has its own choices, all from equally many candidates: if a column has a coarser
@@ -24,23 +24,24 @@ Where records have weights, each step of weight counts as a record, also in m be
 A record without a value is left out.  With ``by`` the first columns define groups, and each group has
 quantiles of its own records.  The number of records that count is then private under every relation.
 
-**Lemma.**  Of C columns and levels q let Q be the sum of all max(q, 1 - q), D = 1 under replace-one and
-the largest max(q, 1 - q) under add-remove, m the most records of a unit.  Then no score moves by more
-than m D, and the largest moves of all choices add up to at most m k D, where k is
+**Lemma.**  For C columns and levels q, let Q be the sum of all max(q, 1 - q), D = 1 under replace-one
+and the largest max(q, 1 - q) under add-remove, m the most records of a unit.  Then no score moves by
+more than m D, and the largest moves of all choices add up to at most m k D, where k is
 
     C x levels      for one group, or if a record is in one of the tables only (add-remove)
     C x 2 Q         for several groups under replace-one; at least C x levels, as max(q, 1 - q) >= 1/2
 
 *Proof.*  From one table to its neighbour there are at most m steps, each of which adds or removes a
-record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and one
-without a value moves nothing.  Adding or removing a record changes only the scores of its group, by at
-most max(q, 1 - q) for each level of each column.  Replacing it within its group changes them by at most
-1.  Replacing it by a record of another group removes it from the first group and adds one to the
+record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and a
+record without a value moves nothing.  Adding or removing a record changes only the scores of its group,
+by at most max(q, 1 - q) for each level of each column.  Replacing it within its group changes them by at
+most 1.  Replacing it by a record of another group removes it from the first group and adds one to the
 second: each score belongs to one group and changes by max(q, 1 - q) <= 1, all scores together by C 2 Q.
-The scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
+The scores of other groups stay as they are.  The moves of several steps add up, and so do their bounds.
+QED
 
 So any number of groups costs at most twice as much as one group (``mechanisms.exponential``).  In a
-group without records every cell scores 0: any is chosen.
+group without records every cell scores 0, so all are equally likely.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class Quantiles(Release):
 
     @cached_property
     def rank_error(self) -> float:
-        """A bound, with probability LEVEL, on the records by which any quantile misses its rank.
+        """A bound, with probability LEVEL, on the number of ranks by which any quantile is off.
 
         In each choice a candidate that scores 0 has weight 1, and the candidates beyond the error
         together have at most (candidates - 1) exp(-error/scale).
@@ -247,7 +248,7 @@ class Quantiles(Release):
         return min(scale * math.log(others / (1 - LEVEL)), float(self.most_rows))
 
     def publish(self, noisy: Noisy) -> Published:
-        # Cells within the error of each level: ends ascend, so that sorted cells are within it too.
+        # Each cell is within the error of its level.  Ends ascend, so sorted cells are within it too.
         values = tuple(replace(axis, nullable=False) for axis in self.measured)
         domain, groups = Domain((*self.groups, *values)), Domain(self.groups)
         of_group = groups.unpack(np.repeat(np.arange(self.parts), len(self.levels)))
@@ -299,7 +300,7 @@ class Quantiles(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         each = self.rows / self.parts
         things = "steps of weight" if self.adjacency.weighted else "records"
-        of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else f"all {things}"
+        of = f"a group of {each:.3g}, an equal share" if self.parts > 1 else f"all {things}"
         if self.of_nullable:
             of += ", and more of those with a value"
         return (

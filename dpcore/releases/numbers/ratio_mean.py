@@ -14,8 +14,8 @@ records it has only an interval, which contains the mean if there are any record
 
 A record without a value is left out of both.  Where there is a mean for each group of other columns,
 the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  Adding or removing a
-record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it by
-one without a value changes the vector by R + u, by one of another group by 2 (R + u).
+record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it
+changes the vector by R + u if the other one has no value, and by 2 (R + u) if it is of another group.
 """
 
 from __future__ import annotations
@@ -100,18 +100,19 @@ class RatioMean(Release):
 
     @property
     def _stays(self) -> bool:
-        """Whether a replaced record always stays in its group, as with a single group."""
+        """Whether a replaced record always stays in its group, for example if there is only one."""
         return self.adjacency.relation == "replace-one" and self.groups == 1
 
     @property
     def record(self) -> int:
-        """The weight u of a record's count: if replacing a record changes the sum by 2 R, R is free."""
+        """The weight u of a record's count: u = R costs nothing if replacing a record changes sums by 2
+        R."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
         present = self.reach + self.record
-        # One that is replaced by a record without a value is in one of the tables only.
+        # A record that is replaced by one without a value counts in only one of the tables.
         moved = max(2 * self.reach, present) if self._stays else 2 * present
         sensitivity = self.adjacency.sensitivity(moved=Fraction(moved), present=Fraction(present))
         return DiscreteLaplace.within(self.share, 2 * self.groups, sensitivity)
@@ -189,12 +190,12 @@ class RatioMean(Release):
         """The ends (groups,) of an interval for S / N within -R and R: all m for which |S - m N| is not
         too large at this level, whatever the exact ratio is (Fieller 1954).
 
-        The noise of S - m N grows with |m|; on each piece of the range, that of its larger end is used.
+        The noise of S - m N grows with |m|; each piece of the range uses the noise at its larger end.
         """
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
         wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)
         firsts, lasts = np.r_[-ends[:0:-1], ends[:-1]], np.r_[-ends[-2::-1], ends[1:]]
-        # Dividing by almost nothing puts both ends beyond every bound.
+        # Dividing by almost zero puts both ends beyond every bound.
         width, rows = np.r_[wide[::-1], wide], np.where(counts == 0, 1e-9, counts)[:, None]
         sides = (totals[:, None] - width) / rows, (totals[:, None] + width) / rows
         lower = np.maximum(np.minimum(*sides), firsts)
@@ -203,7 +204,7 @@ class RatioMean(Release):
         reached = some.any(axis=1)
         lower = np.where(some, lower, self.reach).min(axis=1)
         upper = np.where(some, upper, -self.reach).max(axis=1)
-        # Where no ratio fits the noisy numbers, the mean may be anything.
+        # If no ratio fits the noisy numbers, the mean may have any value.
         return np.where(reached, lower, -self.reach), np.where(reached, upper, self.reach)
 
     def _error(self, ratios: Floats, counts: Floats | float) -> Floats:

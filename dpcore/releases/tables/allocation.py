@@ -1,8 +1,8 @@
 """Which tables and residuals to measure, and how precisely, to minimise the error of requested tables.
 
 Overlapping tables measure their common sums repeatedly.  The residuals of all subsets
-(``post.tables.consistency``), measured once each, determine all tables, and precision can be put where
-it is needed (ResidualPlanner, Xiao et al. 2023).  With s_T the variance of the residual T,
+(``post.tables.consistency``), measured once each, determine all tables, with the most precision where it
+is needed (ResidualPlanner, Xiao et al. 2023).  With s_T the variance of the residual T,
 
     variance of a cell of table S      V_S = sum over T in S of s_T c_T / |S - T|^2
     cost of Gaussian noise             sum over T of c_T/s_T: for one record, certified exactly later
@@ -37,22 +37,22 @@ from dpcore.releases.tables.sensitivity import MeasuredBlock, Norm, joint_sensit
 
 Aim = Literal["balanced", "mean", "max", "records"] | tuple[Fraction, ...]
 """The quantity that is minimised: the mean error per table relative to the equal split, with no table
-much worse; the mean cell variance per table; the largest; the aim for records (``INSIDE``); or the sum
-of variances with these weights of tables."""
+much worse; the mean, or the largest, cell variance per table; the aim for records (``INSIDE``); or the
+sum of variances with these weights of tables."""
 
 INSIDE = 10
 """With the aim "records", the weight of tables with one column fewer than the usual ones (the most
-columns of which all sets are requested): a model that is fitted to the tables, and removes their noise,
-leaves the noise of these as it is."""
+columns for which all sets are requested): a model that removes noise from the tables does not reduce the
+noise of these."""
 
 MOST_WAYS = MOST_AXES
 """If tables have more columns than this, the split is equal."""
 
 WORST = 1.05
-"""With the aim "balanced", the largest error of a table as a multiple of that with the equal split."""
+"""With the aim "balanced", the largest error of a table as a multiple of its equal-split error."""
 
 WITHIN = 1.04
-"""The multiple that the search aims at, because weights are rounded afterwards."""
+"""The multiple that the search allows, because weights are rounded afterwards."""
 
 ROUNDS, STEPS = 12, 200
 LEVELS, OCTAVES = 32, 20
@@ -110,7 +110,7 @@ def allocate(
     before = before[noisy]
     planner = _Planner(sizes, tables, aim, adjacency, norm, whole, before)
     best, least = split, planner.loss(before)
-    # Without weights, the search for the worst table may do better for all of them.
+    # Without given weights, minimising the largest variance may be better for all aims.
     searches: tuple[Aim, ...] = (aim,) if isinstance(aim, tuple) else (aim, "max")
     for sought in dict.fromkeys(searches):
         found = _Planner(sizes, tables, sought, adjacency, norm, whole, before).found()
@@ -126,8 +126,8 @@ def _for_records(
 ) -> tuple[tuple[Attributes, ...], tuple[Fraction, ...]]:
     """All tables that are useful for records, and their weights.
 
-    Larger tables than all pairs (or triples) have the weight of one of those, and so do the tables in
-    between: noise on a table of five columns hides the information of the triples inside it.
+    If all pairs (or triples) are requested, larger tables weigh as much as a pair, and so do the tables
+    in between: noise on a table of five columns hides the information of the triples inside it.
     """
     columns, listed = len({a for s in sets for a in s}), Counter(map(len, sets))
     every = [w for w, number in listed.items() if 1 < number == math.comb(columns, w)]
@@ -165,7 +165,7 @@ def agreed_variances(
     known_of = incidence(sizes, tuple(part.attributes for part in parts))
     asked = incidence(sizes, tuple(sets))
     centred = np.array([part.centred for part in parts])
-    # What a part says of the residuals inside it, as a multiple of its own precision.
+    # The precision that a part gives the residuals inside it, as a multiple of its own precision.
     own = known_of.inside == known_of.whole[known_of.tables]
     alone = own * known_of.product(_two(sizes))[known_of.inside]
     inside = known_of.cells[known_of.inside] / known_of.cells[known_of.whole][known_of.tables]
@@ -260,17 +260,17 @@ class _Planner:
             after = table_variances(self.sizes, self.sets, found, self.adjacency, self.norm)
             if self.loss(after) < least and not np.any(after > self.worst * self.before):
                 best, least = found, self.loss(after)
-            # Rounding and the exact sensitivity have changed variances: the next search allows for it.
+            # Rounding and the exact sensitivity changed the variances: the next search allows for this.
             excess = excess * after / variances
         return best
 
     def _weights(self, variances: Floats, pressed: Floats) -> Floats:
-        """The weights (sets,) of variances whose weighted sum improves on the current variances."""
+        """The weights (sets,) with which minimising the weighted sum improves the current variances."""
         if self.aim == "balanced":
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
             return pressed
-        # A residual that only tables without weight need would get no precision at all.
+        # Otherwise residuals that only tables of weight zero need would get no precision.
         return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:
@@ -289,7 +289,7 @@ class _Planner:
             costs = np.where(self.centred, self.centring, 1.0)
             variances = np.sqrt(costs / needed)
             return np.asarray(variances * np.sum(costs / variances))
-        # 2 b^2 is the variance of what is counted, ``two`` times that of the residual.
+        # 2 b^2 is the variance of the counted numbers, ``two`` times the variance of the residual.
         scales = (self.two / needed) ** (1 / 3)
         return np.asarray(2 * (scales * np.sum(1 / scales)) ** 2 / self.two)
 

@@ -12,7 +12,7 @@ groups are assumed to be related as the groups are (``group_ranks``); with categ
 assumed to be the same for all cells of a group.
 
 Cells in a condition of a rule share no group with other cells, so records obey the rule whatever cells
-they get.  An inequality may hold for only some cells of two groups; such cells are drawn.
+they get.  If only some cells of two groups satisfy an inequality, such cells are drawn.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 raise ValueError(
                     f"compress: keep = {self.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules or groups distinguish in groups of their own"
+                    " and the values that rules or groups distinguish in separate groups"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
@@ -159,7 +159,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def products(self) -> tuple[Pair, ...]:
-        """The pairs of columns in order whose relation is also measured by one number."""
+        """The pairs of ordered columns whose relation is also measured by one number."""
         return paired_numbers(self.domain, self.tables, self.noise, self.keep)
 
     @property
@@ -179,7 +179,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @property
     def stddev(self) -> float:
-        """The standard deviation of the noise in a cell of groups, as drawn."""
+        """The standard deviation of the drawn noise in a cell of groups."""
         return self.mechanism.again.stddev
 
     def statistic(self, tally: Tally) -> Exact:
@@ -248,11 +248,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             if drawn
         }
         return AsMeasured(second, drawn, merged, alone)
-
-    @property
-    def follows(self) -> Mapping[str, str]:
-        names = self.domain.names
-        return {names[each.group]: names[each.detail] for each in self.nested}
 
     def memory_needed(self, rows: int) -> int:
         """An upper bound of the bytes for publishing and ``rows`` records, without the program."""
@@ -340,7 +335,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return first * (self.mechanism.first.stddev * float(self.step)) ** 2 + again
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """Noise of both rounds, which is independent; the groups are those that were drawn."""
+        """Independent noise of both rounds, with the drawn groups."""
         _, second, drawn = self.settled(noisy)
         generator, first = replicate_generator(noisy), self.mechanism.first
         found = dict(second.replicate_noise(drawn, number))
@@ -391,7 +386,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 @lru_cache(maxsize=2)
 def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Microdata, Noisy]:
     noisy, mechanism = Noisy.from_bytes(data), release.mechanism
-    if len(noisy.values) != mechanism.numbers:  # its numbers would be taken for others
+    if len(noisy.values) != mechanism.numbers:  # its numbers would be misread
         raise InputError(
             f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,};"
             " it was made by another version of dprelease, which must also read it"

@@ -31,14 +31,14 @@ PRECISE = 8
 """The largest factor; the others are rounded to whole numbers."""
 
 GROUPS = (9, 32)
-"""The fewest and the most groups.  With fewer than nine, records lose more of the relation between two
-numbers than they gain from less noise in each cell."""
+"""The fewest and the most groups.  With fewer than nine, records lose more accuracy in the relation of
+two numbers than less noise per cell gives."""
 
 ON_PRODUCTS = 0.1
 """The part of the second round's precision for sums of products."""
 
 MANY = 4
-"""The fewest values of a column in such a product; a table of fewer shows the relation as well."""
+"""The fewest values of a column in such a product; with fewer, a table shows the relation as well."""
 
 FREE = 5
 """Every wide column has this many groups more than rules, nested groups and null require: with rules
@@ -63,7 +63,7 @@ def usual_groups(
     wrong cells; k keeps this near ``MOVED``.
     """
     tables = sets or all_pairs(domain, nested)
-    # The number of cells does not change the noise, so 1 serves.
+    # The number of cells does not change the noise, so 1 will do.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
@@ -121,7 +121,7 @@ def _sensitivity(
 ) -> Fraction:
     """The sensitivity of tables with multiplied counts: in the L1 norm, or squared in the L2 norm.
 
-    ``products``: what sums of products add to the squared norms of two records' difference, and of one.
+    ``products``: the squared norms that sums of products add for two records' difference, and for one.
     """
     norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
     present = Fraction(_norm(times, noise))
@@ -131,7 +131,7 @@ def _sensitivity(
 def paired_numbers(
     domain: Domain, tables: Sequence[Attributes], noise: TableNoise, keep: int
 ) -> tuple[Pair, ...]:
-    """The pairs of columns in order whose products are summed: with many values, and one of them wide.
+    """The pairs of ordered columns whose products are summed: with many values, at least one wide.
 
     Laplace noise would cost too much: it is priced by the sum over all pairs.
     """

@@ -103,7 +103,7 @@ def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str
 
 @dataclass(frozen=True)
 class Contradictions(Criterion):
-    """How much larger the share that breaks a rule is among the records than among the rows."""
+    """The share of records that break a rule, minus the share of rows."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -117,7 +117,7 @@ class Contradictions(Criterion):
 
 @dataclass(frozen=True)
 class Copies(Criterion):
-    """The share of rows that are unique in their cell of all columns, where a record is too."""
+    """The share of rows that are alone in their cell of all columns, if a record is in it too."""
 
     @property
     def present(self) -> Fraction:
@@ -133,7 +133,7 @@ class Copies(Criterion):
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         alone, there = rows.cells[rows.counts == 1], records.cells
-        # Neither has a cell twice, so a count of 2 is a cell of both.
+        # Neither lists a cell twice, so cells that occur twice are in both.
         both = Tally.of(rows.domain, np.concatenate([alone, there]))
         return STEPS // 2 * int((both.counts == 2).sum())
 

@@ -50,8 +50,8 @@ SIMULATED = 1000
 class FittedTables(AgreedTables, Samplable):
     """Count tables over ``sets`` of positions in the domain, each ascending, and records.
 
-    It combines a measurement (``measurement``) and a way to fit records to it (``fit``).  ``aim``: what
-    the precisions of the tables are chosen for; None if all tables get the same.
+    It combines a measurement (``measurement``) and a way to fit records to it (``fit``).  ``aim``: the
+    aim of the precisions; None if all tables get the same.
     """
 
     sets: tuple[Attributes, ...] = ()
@@ -77,7 +77,7 @@ class FittedTables(AgreedTables, Samplable):
         held = set(chain.from_iterable(self.tables))
         missing = [name for i, name in enumerate(self.domain.names) if i not in held]
         if missing:
-            raise ValueError(f"sets: no set holds the columns {missing}")
+            raise ValueError(f"sets: no set contains the columns {missing}")
 
     @cached_property
     def measurement(self) -> MeasuredTables:
@@ -139,7 +139,7 @@ class FittedTables(AgreedTables, Samplable):
         return [agreement.margin(attributes) for attributes in self.tables]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables to which models are fitted: as drawn, or after agreement if residuals were."""
+        """The tables to which models are fitted: as drawn, or agreed if residuals were drawn."""
         if self.measurement.allocation.equal:
             drawn = self.measurement.measured(noisy)
             return [each for each in drawn if isinstance(each, Margin)]
@@ -193,7 +193,7 @@ class FittedTables(AgreedTables, Samplable):
         """A simulated noisy statistic, with these tables as the exact ones."""
 
         def table(attributes: Attributes) -> Integers:
-            # Fitted tables agree, so that any that contains these columns serves.
+            # Fitted tables agree, so any table that contains these columns will do.
             holding = (i for i, each in enumerate(self.tables) if {*attributes} <= {*each})
             place = next(holding)
             return summed_to(whole[place], self.tables[place], attributes)
@@ -203,7 +203,7 @@ class FittedTables(AgreedTables, Samplable):
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all measurements, after the agreement of the tables."""
         generator = replicate_generator(noisy)
-        # Noise alone adds up to nothing where the number of records is public.
+        # Noise alone adds up to zero if the number of records is public.
         total = 0.0 if self.adjacency.public_rows else None
 
         def noise(several: int) -> list[Floats]:
@@ -281,9 +281,10 @@ class FittedTables(AgreedTables, Samplable):
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         generator = post_processing_generator(noisy)
-        # If as many as the survey has, these are the records whose margins are published as ``count``.
+        # With as many as the survey's rows, these are the records with the margins published as
+        # ``count``.
         blocks = _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
-        # Copies of a record would lie side by side.
+        # Unpermuted, copies of a record would be adjacent.
         return self.domain, map(generator.permutation, blocks)
 
 

@@ -28,7 +28,7 @@ def ranks_in_groups(
         domain: the columns in their own cells.
         codes: (rows, columns) groups of records, or cells of columns that are not merged.
         groups: (size,) by position of a merged column, the group of each of its cells.
-        generator: an ordinary one: nothing here is private.
+        generator: an ordinary one, because nothing here is private.
     """
     numbers = [place for place, axis in enumerate(domain.axes) if in_order(axis)]
     if not {*numbers} & {*groups}:

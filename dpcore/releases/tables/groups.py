@@ -35,7 +35,7 @@ def kinds_of_cells(
     position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
 ) -> Integers:
     """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    # A point mass gets its own group: if another bin begins with it, a wider bin would not contain it.
     points = axis.points if isinstance(axis, Bins) else ()
     conditions: list[tuple[int, ...]] = [(point,) for point in points]
     if isinstance(axis, Bins) and axis.masses:
@@ -85,7 +85,7 @@ def _order_of_groups(order: Order, groups: Sequence[Integers]) -> Order:
 
 
 def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:
-    """The nesting of merged cells, none of which lies in two of the plan's groups."""
+    """The nesting for merged cells; each lies in one of the plan's groups."""
     group, detail = groups[nested.group], groups[nested.detail]
     found = np.zeros(int(detail.max()) + 1, dtype=np.int64)
     found[detail] = group[np.asarray(nested.of)]
@@ -103,7 +103,7 @@ def table_of_groups(
 ) -> Table:
     """The table of the noisy counts (size,) of one column, with the group of each of its cells (size,).
 
-    ``most``: an upper bound of the exact counts; ``unit``: what is counted.
+    ``most``: an upper bound of the exact counts; ``unit``: the counted unit.
     """
     columns = describe_cells(Domain((axis,)))
     if isinstance(axis, Categories):

@@ -56,7 +56,7 @@ class Hierarchy(AgreedTables):
     """Count tables at the nodes of ``regions``.
 
     The first columns of ``domain`` define the regions; the others are the columns of each table.
-    ``possible``: (leaves, cells), False where nobody can be.
+    ``possible``: (leaves, cells), False for cells that must be empty.
     """
 
     regions: Regions
@@ -146,7 +146,7 @@ class Hierarchy(AgreedTables):
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        # In L1, and also the square in L2.
+        # The L1 sensitivity, which equals the squared L2 sensitivity.
         moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))
         if self.noise == "discrete-gaussian":
             squared = self.adjacency.squared(moved=moved, present=present)
@@ -236,7 +236,7 @@ class Hierarchy(AgreedTables):
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all levels, after least squares."""
         generator, nothing = replicate_generator(noisy), np.zeros(self.mechanism_size)
-        # With known totals the estimates of no counts at all are not zero.
+        # With known totals, estimates from zero counts are not zero.
         start = self._joined(self.estimates(nothing))
 
         def noise() -> Floats:
@@ -290,7 +290,6 @@ class Hierarchy(AgreedTables):
             yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def level_domain(self, level: int) -> Domain:
-        """The domain of the table of a level."""
         return Domain((*self.regions.domain.axes[:level], *self.cells.axes))
 
     @property
@@ -310,7 +309,7 @@ class Hierarchy(AgreedTables):
             )
         ]
         names = ("over all regions", *(f"by {name}" for name in self.regions.domain.names))
-        counted = "root mean square of {:,} regions, {:.4g} at most"
+        counted = "root mean square of {:,} regions, at most {:.4g}"
         for level in self.measured:
             variance = self.variances[level]
             if not variance.any():

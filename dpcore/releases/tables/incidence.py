@@ -45,7 +45,7 @@ class Incidence:
 
     @cached_property
     def share(self) -> Floats:
-        """For each pair (n,), the share of the residual's variance in that of a cell of the table."""
+        """For each pair (n,), the weight of the residual's variance in a table cell's variance."""
         rest = self.cells[self.whole][self.tables] / self.cells[self.inside]
         return np.asarray(self.centring[self.inside] / rest**2)
 

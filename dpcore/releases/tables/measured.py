@@ -7,7 +7,7 @@ record changes one cell of each: k and sqrt(k).  (A table whose columns all have
 change; it only makes the bound conservative.)
 
 Most workloads are better served by measuring the residuals of all tables once each, at precisions that
-an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
+an ``aim`` determines (``allocation``; ``sensitivity`` has their joint sensitivity).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ TableNoise = Literal["discrete-laplace", "discrete-gaussian"]
 class MeasuredTables:
     """Count tables over ``sets`` of positions in a domain of this shape, each ascending.
 
-    ``aim``: what the precisions are chosen for; None if all tables get the same.
-    ``bought``: the noise, if the share also pays for another draw; ``times``: for each table, the
-    factor that multiplies its counts before that noise is added.
+    ``aim``: the aim of the precisions; None if all tables get the same.  ``bought``: the noise, if the
+    share also pays for another draw; ``times``: for each table, the factor that multiplies its counts
+    before that noise is added.
     """
 
     shape: tuple[int, ...]
@@ -59,7 +59,7 @@ class MeasuredTables:
 
     @cached_property
     def allocation(self) -> Allocation:
-        """The measured parts: all tables equally, or those that are better for the aim."""
+        """The measured parts: all tables equally, or an allocation that is better for the aim."""
         shape, norm = self.shape, self._norm
         if self.aim is None:
             return equal_split(shape, self.sets)

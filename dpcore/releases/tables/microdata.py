@@ -1,8 +1,8 @@
-"""Synthetic microdata from private two-way margins, the kind of release that most users want.
+"""Synthetic microdata from private two-way margins.
 
-One draw measures count tables over pairs of columns as for ``Margins``: all pairs unless the plan
-names fewer, and the larger sets that it names.  The choice of tables and their parts of the budget are
-public: nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
+One draw measures count tables as for ``Margins``: all pairs of columns unless the plan names fewer, and
+the larger sets that the plan names.  The choice of tables and their parts of the budget are public:
+nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
 
     noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 
@@ -17,7 +17,7 @@ fitted to those as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -56,7 +56,7 @@ MODELLED, MODELLED_LARGE, MODELLED_LEAST = 1.3e-5, 0.018, 0.1
 fixed."""
 
 FOLLOWING = 2
-"""How many times as long a fit takes if it follows correlations."""
+"""The factor by which a fit takes longer if it follows correlations."""
 
 TOLERANCE = 0.01
 """A small tolerance: the records follow denoised pairs closely, because little noise is left."""
@@ -97,11 +97,6 @@ class Microdata(FittedTables):
         sets = self.sets or all_pairs(self.domain, self.nested)
         of = self.domain.shape, self.share, self.adjacency, sets, self.noise
         return MeasuredTables(*of, self.aim, self.bought, self.times)
-
-    @property
-    def follows(self) -> Mapping[str, str]:
-        names = self.domain.names
-        return {names[each.group]: names[each.detail] for each in self.nested}
 
     @property
     def _joint(self) -> bool:
@@ -225,11 +220,11 @@ class Microdata(FittedTables):
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""
-        # By its bytes, because a cache cannot compare draws.
+        # The cache compares bytes, because it cannot compare draws.
         denoised = _denoised(self, noisy.to_bytes())
         return fit_weighted(
             self.domain.shape,
-            # Again: shrinkage and declining ends have put records into excluded cells.
+            # Cleared again: shrinkage and declining tails may put records into excluded cells.
             [clear_forbidden_cells(margin, self.rules) for margin in denoised],
             rows,
             post_processing_generator(noisy),
@@ -251,7 +246,7 @@ def all_pairs(domain: Domain, nested: Sequence[Nested]) -> tuple[Attributes, ...
 def require_within(memory: int, needed: int, rows: int) -> None:
     """Raise ``ValueError`` if tables and ``rows`` records need more bytes than ``memory``."""
     if needed > memory:
-        taken, fewer = "the tables of counts and what is fitted to them", ""
+        taken, fewer = "the tables of counts and their model", ""
         if rows:
             taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
         raise ValueError(

@@ -89,7 +89,7 @@ class RecordQuality(Release):
         )
         most = self.largest_statistic
         found = [each.steps(tally, self.rows, records) for each in self.criteria]
-        # Whole numbers of any size, until they are known to fit.
+        # Python integers, until the values are known to fit.
         return Exact(np.array([max(-most, min(most, each)) for each in found], dtype=np.int64))
 
     @property

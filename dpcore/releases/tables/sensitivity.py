@@ -5,8 +5,8 @@ its axes centred.  For two records that agree in the columns A, the inner produc
 contributions is a product over the block's columns,
 
     whole table      1 if all agree, else 0
-    residual         1 - 1/n where they agree, -1/n where they differ; for two cells 1 and -1, as the
-                     difference of both cells is what is counted
+    residual         1 - 1/n where they agree, -1/n where they differ; for two cells 1 and -1, because
+                     the difference of both cells is counted
 
 and their squared distance is 2 (k_b(all) - k_b(A)).  Their weighted sum over blocks is a polynomial in
 a, a_i = 1 where the records agree in column i, whose largest value over {0, 1}^d is the squared L2
@@ -15,7 +15,7 @@ products.  For 16 yes-or-no columns and all pairs at the best precisions it is 2
 (``python -m benchmarks.allocation``).
 
 Up to ``MOST_LISTED`` columns all patterns are listed; beyond, a bound is proved by a convex relaxation.
-In L1 the same holds for whole tables and differences of two cells, with 1 - k_b(A) and 2 (1 - k_b(A)).
+In L1 the same is true for whole tables and differences of two cells, with 1 - k_b(A) and 2 (1 - k_b(A)).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def joint_sensitivity(
     present = float(np.sum(weights * norms))
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
     listed = len(kept) <= MOST_LISTED
-    # The relaxation is of a quadratic polynomial: larger blocks are bounded by themselves.
+    # The relaxation is for quadratic polynomials: each larger block is bounded separately.
     alone = (known.orders[known.whole] > 2) & (not listed)
     apart = times * (own - np.where(centred, _least(known, alpha, beta)[known.whole], 0.0))
     local = float(apart[alone].sum())

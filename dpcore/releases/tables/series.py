@@ -53,7 +53,7 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 
-MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
+MEASURED = {"measured": "sum over all periods to date, each multiplied by a public number"}
 """The quantity of a run if nothing else can be computed."""
 
 MEANINGS = ", ".join(f"{name} ({words})" for name, words in (QUANTITIES | MEASURED).items())
@@ -81,7 +81,7 @@ class SeriesRun(Release):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.factor.run(self.run)  # raises for a run that the series does not have
+        self.factor.run(self.run)  # refuses a run number outside the series
 
     @cached_property
     def in_steps(self) -> Histogram | Margins:
@@ -89,14 +89,14 @@ class SeriesRun(Release):
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
         tables = self.tables
-        if isinstance(tables, Microdata):  # only counted here: no records are fitted to steps
+        if isinstance(tables, Microdata):  # only counted: no records are fitted to steps
             of = tables.name, tables.domain, tables.rows, tables.share
             tables = Margins(*of, tables.tables, tables.noise, adjacency=self.adjacency)
         return replace(tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
 
     @cached_property
     def of_period(self) -> Release:
-        if any(self.factor.steps[1:]):  # then one run measures no period
+        if any(self.factor.steps[1:]):  # one run alone then does not measure its period
             return self
         return replace(self.tables, rows=self.rows, share=self.share, adjacency=self.adjacency)
 
@@ -136,7 +136,7 @@ class SeriesRun(Release):
             weights = np.zeros(self.domain.shape[0], dtype=np.int64)
             weights[: self.run] = self.factor.run(self.run)
             steps = tally.counts * weights[tally.codes(0)]
-        # A tally has no cells without records, and later periods count for nothing.
+        # A tally has no cells without records, and later periods have weight zero.
         counts = steps > 0
         weighed = Tally(self.domain, tally.cells[counts], steps[counts])
         return self.in_steps.statistic(weighed.roll_up(self.tables.domain.names))
@@ -174,7 +174,7 @@ class SeriesRun(Release):
         runs = [*earlier, (self, noisy)]
         if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
             return runs, self.factor, list(QUANTITIES)
-        # Counted in this run's own units, what it measured is the count of a first period.
+        # Alone, the measured sum is treated as the count of a first period.
         return [(self, noisy)], each_alone(1), ["measured"]
 
     def replicate_noise(
@@ -247,7 +247,7 @@ class SeriesRun(Release):
 
 
 def _sum_of(quantity: str) -> str:
-    """The phrase for the sum over periods that a quantity is."""
+    """The phrase for the periods that a quantity sums over."""
     return "period" if quantity == "measured" else quantity
 
 

@@ -1,9 +1,9 @@
 """The tails of columns of count tables, and tables without the records that noise makes up there.
 
-Most cells at the end of a long column are empty.  Their noise is as often negative as positive, but
-records follow only what is positive: fifteen empty cells up to 20,000 dollars hold a hundred records,
-and the mean is far too large.  The total of all these cells is unbiased.  So there counts decline from
-the neighbouring cells, as in groups (``post.records.splitting``), and add up to that total:
+Most cells at the end of a long column are empty.  Their noise is negative as often as positive, but
+records follow only positive counts: fifteen empty cells up to 20,000 dollars get a hundred records, and
+the mean is far too large.  The total of all these cells is unbiased.  So in the tail counts decline from
+the neighbouring cells, as in groups (``post.records.splitting``), and add up to this total:
 
     bill up to   1,000   2,000   4,000   5,000   6,000   8,000   10,000   12,000   14,000
     noisy          410     200      51      -9      -1      -1        2       -2        9
@@ -62,7 +62,7 @@ def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
 def with_declining_ends(table: Margin, ends: Mapping[int, Ends], total: float) -> Margin:
     """The table with these records in the tails of its columns, and ``total`` records in all.
 
-    Records that a cell gains are distributed over the other columns as in all cells.
+    Records that a cell gains follow the distribution of the other columns in all cells.
     """
     counts = table.table.copy()
     for place, attribute in enumerate(table.attributes):

@@ -235,7 +235,7 @@ def test_a_table_with_a_name_twice_or_errors_in_missing_columns_is_refused():
     missing = Uncertainty("count", "error", None, "exact", "")
     with pytest.raises(ValueError, match=r"columns that it does not have, \['error'\]"):
         Table("t", "x", [count], (missing,))
-    with pytest.raises(ValueError, match="two columns have one name"):
+    with pytest.raises(ValueError, match="two columns have the same name"):
         Table("t", "x", [count, count])
 
 

@@ -141,7 +141,7 @@ def test_intervals_cover_quantiles_of_many_cells_of_which_most_are_empty():
     [
         (
             lambda e: correlation(e, "sex", "age"),
-            "of two columns of numbers|of categories choose one",
+            "needs two columns of numbers|of categories choose one",
         ),
         (lambda e: independence(e, "sex", "height"), "height: is not one of"),
         (lambda e: independence(e, "sex", "sex"), "name two columns"),

@@ -225,8 +225,8 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
         ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
         ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
         ({"part": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
-        ({"memory": 2**20}, "memory: the tables of counts and what is fitted to them need"),
-        ({"sets": ((0, 1),)}, r"no set holds the columns \['sex'\]"),
+        ({"memory": 2**20}, "memory: the tables of counts and their model need"),
+        ({"sets": ((0, 1),)}, r"no set contains the columns \['sex'\]"),
     ],
 )
 def test_what_cannot_be_compressed_is_refused_by_public_facts(changes, says):

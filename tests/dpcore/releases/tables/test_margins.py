@@ -134,7 +134,7 @@ def test_too_many_cells_are_refused_before_anything_is_drawn():
 
 def test_tables_that_nothing_could_be_published_from_are_refused():
     """After the draw it would be too late: the budget is spent."""
-    with pytest.raises(ValueError, match=r"no set holds the columns \['size', 'same'\]"):
+    with pytest.raises(ValueError, match=r"no set contains the columns \['size', 'same'\]"):
         margins(sets=((0, 1),))
 
 

@@ -77,7 +77,7 @@ def test_any_number_of_records_can_be_drawn(rows: int):
     ("changes", "message"),
     [
         ({"sets": ((0, 1), (), (2, 3))}, "one to six columns"),
-        ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
+        ({"sets": ((0, 1), (1, 2))}, "no set contains the columns .*'old'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
@@ -90,7 +90,7 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
     assert Microdata("w", wide, 5, SHARE).memory_needed(5) > 2 * 2**30
     with pytest.raises(
         ValueError,
-        match=r"^memory: the tables of counts and what is fitted to them need up to 2\.22 GiB, but the"
+        match=r"^memory: the tables of counts and their model need up to 2\.22 GiB, but the"
         r" plan allows 2\.00; .* or fewer columns$",
     ):
         Microdata("w", wide, 5, SHARE, memory=2 * 2**30)
