@@ -103,12 +103,15 @@ def plan(
     """Write the plan that answers the wishes best; people must fill in its blanks.
 
     Args:
-        table: A Parquet or CSV file, a pandas data frame or an Arrow table. Only the names and types of
-        its columns are read, no value. questionnaire: A CSV file that describes each column from the
-        questionnaire. records: Synthetic records of all columns. tables: Counts of all combinations,
-        such as ``"health x visits"``. means: Means, also of each group, such as ``"income by region"``.
-        densities: Columns that get a curve. models: Such as ``"visits ~ chronic + age"`` or ``"poisson:
-        visits ~ age"``. maps: Densities of two columns, such as ``"lon lat"``.
+        table: A Parquet or CSV file, a pandas data frame or an Arrow table. Only the names and
+            types of its columns are read, no value.
+        questionnaire: A CSV file that describes each column from the questionnaire.
+        records: Synthetic records of all columns.
+        tables: Counts of all combinations, such as ``"health x visits"``.
+        means: Means, also of each group, such as ``"income by region"``.
+        densities: Columns that get a curve.
+        models: Such as ``"visits ~ chronic + age"`` or ``"poisson: visits ~ age"``.
+        maps: Densities of two columns, such as ``"lon lat"``.
 
     Raises:
         InputError: A wish names a column that the plan cannot have, or no plan can serve it.
@@ -160,11 +163,13 @@ def release(
 
     Args:
         plan: A plan, its document, or its YAML file.
-        source: The private table, if the plan names another or none: a path, a pandas, Arrow or Polars
-        table, or a DuckDB relation. ledger: An SQLite file or a URL; by default DPRELEASE_LEDGER, or a
-        file in dprelease's home. release_id: Names the release; the same id never charges or draws
-        twice.  Default: the plan's name and the time. out: Folder under which the bundle appears, as
-        DATASET/RELEASE_ID. progress: Show a bar in a notebook and on a terminal.
+        source: The private table, if the plan names another or none: a path, a pandas, Arrow or
+            Polars table, or a DuckDB relation.
+        ledger: An SQLite file or a URL; by default DPRELEASE_LEDGER, or a file in dprelease's home.
+        release_id: Names the release; the same id never charges or draws twice. Default: the plan's
+            name and the time.
+        out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
+        progress: Show a bar in a notebook and on a terminal.
 
     Raises:
         InputError: The plan, the survey or the signing key is not valid or cannot be read.

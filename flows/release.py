@@ -43,10 +43,10 @@ def release(
 
     Args:
         plan: Name of a plan in the folder of plans, or path of a YAML document.
-        release_id: Names the release; the same id never charges or draws twice. Default: the plan's name
-        and the time at which the run was due. out: Folder under which the bundle appears, as
-        DATASET/RELEASE_ID. overrides: Values for dotted keys of the plan, such as `source` or
-        `budget.requested.alpha`.
+        release_id: Names the release; the same id never charges or draws twice. Default: the plan's
+            name and the time at which the run was due.
+        out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
+        overrides: Values for dotted keys of the plan, such as `source` or `budget.requested.alpha`.
 
     Returns:
         The path of the bundle.

@@ -1,9 +1,9 @@
 """Deploys an agency's plans to a Prefect server, as a work pool and these deployments:
 
     release/PLAN                   one for each plan, on its schedule if it has one
-    ad hoc release/ad-hoc-release  a form: a plan, releases that it opens to requests or wishes over its
-    columns, and a part of its budget; none if no plan opens any audit/audit-a-plan             a form:
-    which plan
+    ad hoc release/ad-hoc-release  a form: a plan, releases that it opens or wishes over its columns,
+                                   and a part of its budget; none if no plan opens any
+    audit/audit-a-plan             a form: which plan
 
 Deploying again updates what has changed and keeps late runs, which are still due.  Deployments name
 plans without a path, so that a worker on another machine finds them in its own folder.

@@ -9,7 +9,7 @@ def judged(manifest: Manifest) -> dict[str, str]:
     for release in manifest.releases:
         if release.kind == "quality":
             facts, criteria = release.facts, f"all criteria of {release.name}"
-            verdict = f"The records do not meet {criteria}, which says what was measured."
+            verdict = f"The records do not meet {criteria}; its table shows the measurements."
             if facts["accepted"]:
                 verdict = f"The records meet {criteria}."
             if facts["withheld"]:
