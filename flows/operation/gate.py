@@ -171,7 +171,7 @@ def trouble(error: Exception) -> str:
     if isinstance(error, HTTPStatusError) and REFUSAL in error.response.text:
         return (
             f"says that {REFUSAL}: set {KEY} to the server's key or, on the machine of `dprelease"
-            f" serve`, DPRELEASE_HOME to its home"
+            " serve`, DPRELEASE_HOME to its home"
         )
     if isinstance(error, HTTPStatusError) and error.response.status_code == codes.UNAUTHORIZED:
         return "asks for a login: set PREFECT_API_AUTH_STRING=user:password"

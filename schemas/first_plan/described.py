@@ -1,5 +1,6 @@
-"""Describes the columns of a first plan, from a table's names and types and from a questionnaire. A
-column of dates becomes one column for each part of the date.
+"""Describes the columns of a first plan, from a table's names and types and from a questionnaire.
+
+A column of dates becomes one column for each part of the date.
 """
 
 from __future__ import annotations

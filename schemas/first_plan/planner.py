@@ -3,8 +3,9 @@
 The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the planner takes the one
 with the smallest sum of the expected errors of all wishes. These errors are computed at nominal rows and
 budget.  If release i has the error c_i with the whole budget, it has the error c_i / w_i^p with the
-share w_i, where p is 1, or 1/2 for shares of rho. The sum of c_i / w_i^p is smallest for w_i
-proportional to c_i^(1 / (1 + p)).
+share w_i, where p is 1, or 1/2 for shares of rho, and
+
+    sum of c_i / w_i^p  is smallest for  w_i proportional to  c_i^(1 / (1 + p)).
 
 Records get at least a third, because they answer all questions that nobody wished for.
 

@@ -14,14 +14,14 @@ from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
 
 LARGEST_SHARE_BITS = 6000
-"""The denominator of an exact share has at most this many bits, so that shares fit in a manifest."""
+"""An exact share's denominator has at most this many bits, so that shares fit in a manifest."""
 
 LEAST_CLUSTERS = 10
-"""The smallest number of clusters minus strata: the degrees of freedom of sampling errors."""
+"""The smallest number of clusters minus strata, which is the degrees of freedom of sampling errors."""
 
 
 def require_coherent(plan: PlanDocument) -> None:
-    """Raise a ``ValueError`` that begins with the place if parts of a plan contradict each other."""
+    """Raise a ``ValueError`` that begins with the place if sections of a plan contradict each other."""
     for check in _CHECKS:
         check(plan)
 
@@ -59,7 +59,7 @@ def _columns(plan: PlanDocument) -> None:
 
 
 def _unpublished(plan: PlanDocument) -> None:
-    """Refuse other uses of columns that are read but not published."""
+    """Refuse wrong names and other uses of columns that are read but not published."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
     read = sources(plan.read_columns)
     for place, name in plan.unpublished.items():
@@ -152,7 +152,7 @@ def _open(plan: PlanDocument) -> None:
     searches = [section for section in plan.releases if section.finds]
     if any(section.may_fail for section in searches) and not plan.requested.beta:
         raise ValueError(
-            f"{place}.categories: open costs beta, the probability that a category of a single person"
+            f"{place}.categories: open costs beta, the probability that the category of a single person"
             " is found:"
             f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
         )
@@ -196,8 +196,8 @@ def _linked(plan: PlanDocument) -> None:
         kinds = {section.name: section.kind for section in plan.releases}
         if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
             raise ValueError(
-                f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
-                " obey rules"
+                f"synthesis[{i}].from: draw linked tables from microdata-margins; only its records obey"
+                " rules"
             )
     for name, column in plan.columns.items():
         if isinstance(column, CategoricalColumn) and column.refines:
@@ -214,8 +214,8 @@ def _series(plan: PlanDocument) -> None:
     for key in ("synthesis", "analyses"):
         if getattr(plan, key) and plan.series.measures == "to-date":
             raise ValueError(
-                f"{key}: each run makes them from the counts of one period, but with measures: to-date"
-                " no run counts a period alone; remove measures from series"
+                f"{key}: they need the counts of one period alone, which no run has with measures:"
+                " to-date; remove measures from series"
             )
     if plan.operation.schedule and plan.operation.schedule.since is None:
         raise ValueError(
@@ -258,7 +258,7 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
 
 
 def _names(plan: PlanDocument) -> None:
-    """Refuse two parts of one kind with the same name."""
+    """Refuse two releases, two synthetic tables or two analyses with the same name."""
     for place in ("releases", "synthesis", "analyses"):
         names = [part.name for part in getattr(plan, place)]
         for i, name in enumerate(names):

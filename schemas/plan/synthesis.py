@@ -126,7 +126,7 @@ class Synthesis(Section):
                     )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
-        """For each binned column, the release that its values follow inside the bins.
+        """For each binned column, the release that synthetic values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` if ``within_bins`` names a column
         without bins, or a release without information on the column's distribution.

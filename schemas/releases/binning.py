@@ -1,4 +1,4 @@
-"""How numeric columns become cells: bins stated in the plan, or many bins that suit the column."""
+"""The cells of numeric columns: bins stated in the plan, or many bins that suit the column."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -21,7 +21,7 @@ Edges = list[float] | StrictInt | Literal["fine"]
 
 
 def _no_other_word(bins: Any) -> Any:
-    """Refuse any other word with one clear message. Pydantic would only say that it is not a list."""
+    """Refuse any other word with a clear message; Pydantic would only report that it is no list."""
     if isinstance(bins, str) and bins != FINE:
         raise ValueError(
             f"must be a number of bins, such as 10, a list of edges, or `{FINE}`"
@@ -43,7 +43,7 @@ Bins = Annotated[
 
 
 def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
-    # Before the bins: if a name is misspelt, the bins of the right name would be blamed.
+    # Checked first: for a misspelt name, the message would otherwise be about missing bins.
     named = [(name, declared(columns, name)) for name in names]
     unknown = sorted(set(bins) - set(names))
     if unknown:
@@ -101,5 +101,5 @@ def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str
             f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds, {values} values;"
             f" {would}list edges"
         )
-    # The last edge is the bound itself, which the sum may miss by a rounding error.
+    # The last edge is exactly the bound, which the sum may miss by a rounding error.
     return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

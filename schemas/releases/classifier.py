@@ -75,12 +75,12 @@ class Label(Section):
         if not lower < self.at_least < upper:
             raise ValueError("label.at_least: must lie inside the bounds of the column")
         bins = column.bins(self.column, [lower, self.at_least, upper])
-        # A point mass is a cell more, on one side.
+        # A point mass adds a cell, on one side of the threshold.
         return bins, tuple(-1 if edge < self.at_least else 1 for edge in bins.edges[:-1])
 
 
 class ClassifierSection(ReleaseSection):
-    """A classifier: curves and waves fitted by noisy gradients, or a machine with a Gaussian kernel."""
+    """A classifier: smooth functions fitted by noisy gradients, or a machine with a Gaussian kernel."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"

@@ -37,7 +37,7 @@ class MarginsSection(CountsSection):
     columns: list[StrictStr] = Field(min_length=1, description="The columns of all tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
         default=None,
-        description=("All sets of this many columns. A list, such as [1, 2], takes several sizes."),
+        description=("All sets of this many columns; or a list of sizes, such as [1, 2]."),
     )
     sets: list[list[StrictStr]] | None = Field(
         default=None, description="Instead of `ways`: a list of the sets."

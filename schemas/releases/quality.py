@@ -44,7 +44,7 @@ class CriterionSection(Section):
     contradicts: RuleSection | None = Field(
         default=None,
         description="A rule, as in `rules`: the share of synthetic records that break it, minus the"
-        " share of rows that break it.",
+        " share of rows that do.",
     )
     model: StrictStr | None = Field(
         default=None,
@@ -134,7 +134,7 @@ class QualitySection(ReleaseSection):
     )
     mechanism: Literal["discrete-laplace"] = "discrete-laplace"
 
-    # Not keys of the plan: the release from which the records are drawn states them already.
+    # Not keys of the plan, because the release of the records states them already.
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
@@ -171,7 +171,7 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
-        # Without the limits: criteria that differ only there are one measurement.
+        # Without the limits: criteria that differ only in the limit are one measurement.
         measured = [replace(each, at_most=1.0) for each in criteria]
         for i, each in enumerate(measured):
             if each in measured[:i]:
@@ -185,7 +185,7 @@ class QualitySection(ReleaseSection):
 
 
 def _named(domain: Domain, place: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Check that names are different columns of the records, and return them."""
+    """Return the names, after a check that they are different columns of the records."""
     for name in names:
         if name not in domain.names:
             meant = suggestion(name, domain.names)

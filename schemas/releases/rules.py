@@ -65,10 +65,10 @@ class RuleSection(Section):
         " {below: 15} between edges of bins or among levels.",
     )
     then: dict[StrictStr, Stated] | StrictStr = Field(
-        description="The conditions that other columns then satisfy, in the same form. Or an"
-        " inequality of numbers, such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`,"
-        " which applies if no column in it is null. A rule that is only an inequality may be written"
-        " without if and then."
+        description="The conditions that then apply to other columns, in the same form. Or an inequality"
+        " of numbers, such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`,"
+        " which applies if no column in it is null. A rule may consist of an inequality"
+        " alone, without if and then."
     )
 
     _place: str = PrivateAttr("")
@@ -222,13 +222,12 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
 
 
 def _alike(category: Category, value: Value) -> bool:
-    """Whether a category and a value are equal and of the same type; 3 and 3.0 are the same number."""
+    """Whether a category and a value are equal and of one type; 3 and 3.0 are one number."""
     return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
-    """Text on the type of the column's values and on the intended value, if ``value`` has another
-    type."""
+    """If ``value`` has a wrong type: text on the type of the column's values, and the likely value."""
     kind = type(values[0])
     if type(value) is kind:
         return suggestion(value, values) if kind is str else ""

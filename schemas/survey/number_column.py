@@ -100,7 +100,7 @@ class NumberColumn(Section):
 
     @property
     def clamps_nothing(self) -> bool:
-        """Whether numbers are read without clamping, because bounds are unknown before the search."""
+        """Whether numbers are read without clamping, because the search has not yet found the bounds."""
         return self.open or self.outside == "refuse"
 
     @property
