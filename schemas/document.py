@@ -8,7 +8,8 @@ value, 01 as 1, and 1:30 as 90.
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -29,6 +30,15 @@ LONGEST_WHOLE = 2 * LARGEST_BITS
 """Each of these whole numbers can be written in at most this many characters."""
 
 WHOLE = "tag:yaml.org,2002:int"
+
+
+@contextmanager
+def inside(place: str) -> Iterator[None]:
+    """Within this context, messages of ``ValueError`` begin with this place."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}{error}") from None
 
 
 def absent(value: Any) -> bool:

@@ -1,11 +1,11 @@
 """Checks that the sections of a plan are consistent; an error names the place and the remedy."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
+from schemas.document import inside
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
 from schemas.releases.formulas import checked_columns
@@ -172,7 +172,7 @@ def _nothing_found(plan: PlanDocument) -> None:
     least = plan.with_found({})
     if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
         return
-    with _inside("if nothing is found for open columns, "):
+    with inside("if nothing is found for open columns, "):
         for check in _CHECKS:
             check(least)
 
@@ -253,7 +253,7 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
         if plan.columns[name].open:
             raise ValueError(f"{place}: {name!r} is `open`; state public values, or leave it out")
     opened = {name: plan.columns[name] for name in columns}
-    with _inside(f"{place}: also open the columns to which these columns refer: "):
+    with inside(f"{place}: also open the columns to which these columns refer: "):
         check_groups(opened)
 
 
@@ -268,7 +268,7 @@ def _names(plan: PlanDocument) -> None:
 
 def _analyses(plan: PlanDocument) -> None:
     for i, analysis in enumerate(plan.analyses):
-        with _inside(f"analyses[{i}]."):
+        with inside(f"analyses[{i}]."):
             checked_columns(analysis.formula, plan.record_columns)
 
 
@@ -304,15 +304,15 @@ def _shares(plan: PlanDocument) -> None:
 
 def _releases(plan: PlanDocument) -> None:
     for i, release in enumerate(plan.built.values()):
-        with _inside(f"releases[{i}]."):
+        with inside(f"releases[{i}]."):
             check_names(release, plan.publication.replicates > 0)
-        with _inside(f"releases[{i}]: "):
+        with inside(f"releases[{i}]: "):
             release.require_publishable()
 
 
 def _synthesis(plan: PlanDocument) -> None:
     for i, table in enumerate(plan.synthesis):
-        with _inside(f"synthesis[{i}]."):
+        with inside(f"synthesis[{i}]."):
             release = table.sampler(plan.of_period)
             table.refining(plan.of_period)
             table.check_values(release.domain)
@@ -336,15 +336,6 @@ def _judged(plan: PlanDocument) -> None:
                 f"releases: {name!r} cannot compare the records of {source.name!r}, which has different"
                 " cells; draw them from a histogram, margins or microdata-margins"
             )
-
-
-@contextmanager
-def _inside(place: str) -> Iterator[None]:
-    """Within this context, messages of ``ValueError`` begin with this place."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{place}{error}") from None
 
 
 _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (

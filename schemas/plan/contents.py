@@ -15,7 +15,7 @@ from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
 from dpcore.post.units import assumptions
 from dpcore.releases.base import Release
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
 from schemas.plan.digest import digest_of
@@ -367,10 +367,8 @@ class PlanDocument(Section):
         """The releases by name, in the plan's order."""
         found = {}
         for i, (section, share) in enumerate(zip(self.releases, self.shares, strict=True)):
-            try:
+            with inside(f"releases[{i}]."):
                 found[section.name] = self.release(section, share)
-            except ValueError as error:
-                raise ValueError(f"releases[{i}].{error}") from None
         return found
 
     @cached_property

@@ -23,7 +23,7 @@ from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
-from schemas.document import Section, absent
+from schemas.document import Section, absent, inside
 from schemas.numbers import WrittenRational
 from schemas.survey.columns import Column
 from schemas.survey.curves import Curves
@@ -278,10 +278,8 @@ def declared(columns: Columns, name: str, place: str = "columns") -> Column:
 
 
 def domain_of(axes: list[Axis]) -> Domain:
-    try:
+    with inside("columns: "):
         return Domain(tuple(axes))
-    except ValueError as error:
-        raise ValueError(f"columns: {error}") from None
 
 
 def check_names(release: Release, replicates: bool) -> None:

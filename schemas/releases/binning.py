@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StrictInt
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.suggestion import suggestion
+from schemas.document import inside
 from schemas.releases.base import Columns, declared, domain_of
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
@@ -67,10 +68,8 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | str | Non
         edges = fine
     if isinstance(edges, int):
         edges = _equal_edges(column, edges, name)
-    try:
+    with inside(f"bins.{name}: "):
         return column.bins(name, edges)
-    except ValueError as error:
-        raise ValueError(f"bins.{name}: {error}") from None
 
 
 def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:

@@ -20,7 +20,7 @@ from dpcore.releases.tables.criteria import (
 )
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.suggestion import suggestion
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.releases.base import Name, ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Edges, binned_domain
 from schemas.releases.equal import with_equal
@@ -95,10 +95,8 @@ class CriterionSection(Section):
 
     def _prediction(self, domain: Domain, place: str) -> Criterion:
         assert self.model
-        try:
+        with inside(f"{place}.model: "):
             formula = ModelFormula.read(self.model)
-        except ValueError as error:
-            raise ValueError(f"{place}.model: {error}") from None
         by = formula.added_columns()
         if by is None:
             raise ValueError(

@@ -21,7 +21,7 @@ from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
 from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.suggestion import suggestion
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.releases.inequalities import read_inequality, rules_of
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
@@ -148,15 +148,11 @@ def build_rules(
         if isinstance(section.then, dict):
             found += section.build(domain, place)
             continue
-        try:
+        with inside(f"{place}.then: "):
             difference = read_inequality(domain, section.then)
-        except ValueError as error:
-            raise ValueError(f"{place}.then: {error}") from None
         inequalities.append((section.when(domain, place), difference))
-    try:
+    with inside("rules: "):
         return (*found, *rules_of(domain, inequalities))
-    except ValueError as error:
-        raise ValueError(f"rules: {error}") from None
 
 
 def _in_detail(stated: Mapping[str, Stated], details: Details, place: str) -> dict[str, Stated]:

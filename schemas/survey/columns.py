@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
-from schemas.document import Section, absent
+from schemas.document import Section, absent, inside
 from schemas.survey.dates import PartOfDate
 from schemas.survey.formats import SourceName, date_format
 from schemas.survey.found import (
@@ -232,10 +232,8 @@ class IntegerColumn(NumberColumn):
 
     def _check_format(self) -> None:
         if self.from_ and self.format:
-            try:
+            with inside("format: "):
                 date_format(self.format)
-            except ValueError as error:
-                raise ValueError(f"format: {error}") from None
         elif self.format.endswith("%"):
             raise ValueError("format: 12% is read as 0.12, so the type must be continuous")
         else:

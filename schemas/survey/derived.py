@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.formula import Formula, Kind
+from schemas.document import inside
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 
 Columns = Mapping[str, Column]
@@ -145,10 +146,8 @@ def derived_columns(
             raise ValueError(
                 f"derived.{name}: is already a column of the plan; choose another name"
             )
-        try:
+        with inside(f"derived.{name}: "):
             formula = Formula.read(text, kinds)
-        except ValueError as error:
-            raise ValueError(f"derived.{name}: {error}") from None
         if not formula.names:
             raise ValueError(f"derived.{name}: is constant; use a column in the formula")
         found[name] = Derived(name, formula.names, f"{name} = {text.strip()}", formula=formula)
