@@ -99,14 +99,10 @@ class ReleaseSection(Section):
     product: ClassVar[Product] = "Summary statistics"
     includes_sampling: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # every kind states its own
+    if TYPE_CHECKING:  # every kind states its own, but not all have columns
         kind: str
         mechanism: str
-
-        @property
-        def subject(self) -> str:
-            """The subject of the release in one line."""
-            ...
+        columns: list[str]
 
     name: Name = Field(
         description="Names the release and its tables. A release id and name are drawn only once."
@@ -129,6 +125,11 @@ class ReleaseSection(Section):
         if not Fraction(1, LARGEST_WEIGHT) <= self.weight <= LARGEST_WEIGHT:
             raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
         return self
+
+    @property
+    def subject(self) -> str:
+        """The subject of the release in one line; by default its columns."""
+        return listed(self.columns, ", ")
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         """Build the release. Messages of ``ValueError`` begin with the place in the section."""

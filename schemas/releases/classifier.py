@@ -1,7 +1,7 @@
 """Classifiers in a plan."""
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
@@ -119,14 +119,9 @@ class ClassifierSection(ReleaseSection):
 
     @field_validator("weights", mode="before")
     @classmethod
-    def _balanced_or_a_number(cls, given: object) -> object:
-        if (
-            isinstance(given, int | float)
-            and not isinstance(given, bool)
-            and 0.001 <= given <= 1000
-        ):
-            return given
-        if given == "balanced":
+    def _balanced_or_a_number(cls, given: Any) -> Any:
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given == "balanced" or (number and 0.001 <= given <= 1000):
             return given
         raise ValueError("state balanced, or a number from 0.001 to 1000")
 

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.tables.margins import Margins
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.optimise import Optimise, aim_of
 
@@ -71,7 +71,3 @@ class MarginsSection(CountsSection):
         if len(set(positions)) != len(positions) or not positions:
             raise ValueError("sets: list at least one set, and no set twice")
         return tuple(positions)
-
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")

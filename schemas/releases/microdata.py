@@ -20,7 +20,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.equal import equal_column, rules_of_equal, with_equal
 from schemas.releases.margins import sets_of
@@ -221,10 +221,6 @@ class MicrodataSection(CountsSection):
                 f"{key}: one of {list(columns)} follows from another; leave the set out"
             )
         return places
-
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")
 
 
 def _follows(place: int, nested: Sequence[Nested]) -> bool:
