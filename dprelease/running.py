@@ -138,7 +138,7 @@ def plan(
 
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
-    """What a plan costs and how accurate it will be; opens no data and spends nothing."""
+    """The cost and the expected accuracy of a plan; opens no data and spends nothing."""
     from tasks.explain.account import in_the_ledger
     from tasks.explain.explain import explain, explanation
 

@@ -57,8 +57,8 @@ def ad_hoc(
 
     Args:
         plan: The name of a plan in the folder of plans.
-        releases: Which releases of the chosen plan, as PLAN: RELEASE. If you choose none and have no
-            wishes: all that may be requested.
+        releases: Releases of the chosen plan, as PLAN: RELEASE. If you choose none and have no wishes:
+            all releases that may be requested.
         records: Whether to make synthetic records of all columns that the plan opens to wishes.
         tables: Counts of all combinations, such as "health x visits".
         means: Means, such as "income by region".
@@ -92,7 +92,7 @@ def ad_hoc(
     release_id = own_release_id(plan)
     ledger = ledger_if_any()
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
-    # A run that has charged its own release continues with it, whatever was published meanwhile.
+    # A run that has charged its release continues with it, even if others published an answer since.
     if ledger and not ledger.release(chosen.dataset, release_id):
         if allowances:
             ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one

@@ -1,4 +1,4 @@
-"""The flow that deployments of plans run: whoever starts a run can only name a plan of the agency.
+"""The flow that deployments of plans run: a person who starts a run can only name a plan of the agency.
 
 Prefect's API accepts any arguments and any time from everybody who can open its page, and they can
 switch off the form's checks. So each flow limits what it does: ``release/PLAN`` here makes only releases
@@ -111,7 +111,7 @@ def require_due(
             f" plan on demand with {here}"
         )
     # After an outage several runs of a plan start at once.  They would all read and pay for the same
-    # table, so only the latest may run.  A series separates its periods by itself.
+    # table, so only the latest may run. Runs of a series publish different periods.
     again = next(due_times(schedule, due + timedelta(seconds=1)))
     if not plan.series and again <= datetime.now(UTC):
         then = local_text(schedule, due)

@@ -133,7 +133,7 @@ class _StrictLoader(yaml.SafeLoader):
         value = self.construct_object(category)
         meant = f"{json.dumps(text, ensure_ascii=False)}, in quotes"
         if value is None:
-            meant += " if it is text, or `nullable: true` beside the categories"
+            meant += " if it is text, or `nullable: true` next to the categories"
         elif isinstance(value, int | float) and math.isfinite(value):
             meant += f" if it is text, or {json.dumps(value)}"
         raise PlanError(

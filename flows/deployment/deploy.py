@@ -44,11 +44,11 @@ from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
 
 NO_VARIABLES = {"type": "object", "properties": {}, "additionalProperties": False}
-"""A run may choose no settings of its process.  Prefect's own template lets whoever starts a run set its
-command, its folder and its environment, which names the ledger."""
+"""A run cannot choose settings of its process. In Prefect's own template, people who start a run can set
+its command, folder and environment, which names the ledger."""
 
 FORMS = {"ad hoc release/ad-hoc-release", "audit/audit-a-plan"}
-"""These deployments stay while a plan waits for its budget: their runs may wait for a decision."""
+"""These deployments stay while a plan waits for its budget, because runs may wait for a decision."""
 
 
 class Deployed(NamedTuple):

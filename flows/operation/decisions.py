@@ -32,7 +32,7 @@ def record_decisions() -> None:
     from fastapi.concurrency import run_in_threadpool
     from prefect.server import models
 
-    known: Any = models  # its decorators hide what they return
+    known: Any = models  # Prefect's decorators hide return types
     flow_run_input, flow_runs, flows = known.flow_run_input, known.flow_runs, known.flows
     store = flow_run_input.create_flow_run_input
 

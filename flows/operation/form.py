@@ -105,8 +105,8 @@ class Consent(RunInput):
 def await_token(plan: Plan) -> None:
     """Suspend a run of a deployment, which has charged nothing, until its analyst agrees to this plan.
 
-    The server replaces the token by a proof (``flows.operation.decisions``), because whoever can open
-    Prefect's page can read the forms.  Raises ``InputError`` if the server stored the token itself.
+    The server replaces the token by a proof (``flows.operation.decisions``), because everybody who can
+    open Prefect's page can read the forms.  Raises ``InputError`` if the server stored the token itself.
     """
     if not deployment.id:
         raise InputError("only a run of a deployment can wait for a token; use `dprelease ask`")

@@ -123,7 +123,7 @@ def watches() -> Iterator[AutomationCore]:
 def say_that_it_waits() -> None:
     """Make the server expect no heartbeats from the current run, which was suspended."""
     # Prefect's own event has the time of the server's clock, which may be before the last heartbeat, and
-    # a restarted server holds it back for 15 minutes, as it has not seen the preceding state's event.
+    # a restarted server delays it by 15 minutes, because it has not seen the preceding state's event.
     run = {"prefect.resource.id": f"{RUN}.{flow_run.id}"}
     emit_event(f"{RUN}.waits", run, related=[_TAGGED])
 

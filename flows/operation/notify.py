@@ -80,7 +80,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
 
 
 def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify that a run ended without an error of its own."""
+    """Notify that a run ended without a reported error."""
     notify(*names_of(flow.name, flow_run), CRASHED)
 
 

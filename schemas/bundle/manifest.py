@@ -44,12 +44,12 @@ REPLICATES = (
 
 IMPLICATES = (
     "Each implicate has as many records as the survey, and the implicates differ from each other as"
-    " privacy noise would make them. Do not analyse them as one file, or one of them alone: repeat the"
-    " analysis in each of the M implicates as if it were the survey. With the estimates q and squared"
-    " standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q) includes"
-    " sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of freedom."
-    " mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for questions"
-    " about columns that were measured together; the table of spread lists the pairs for which"
+    " privacy noise would make them. Do not analyse them as one file, and do not use only one: repeat"
+    " the analysis in each of the M implicates as if it were the survey. With the estimates q and"
+    " squared standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q)"
+    " includes sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of"
+    " freedom. mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for"
+    " questions about columns that were measured together; the table of spread lists the pairs for which"
     " implicates differ too little."
 )
 
@@ -69,7 +69,7 @@ class Guarantee(Section):
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
-    domain: str = Field(description="The set of tables for which the guarantee holds.")
+    domain: str = Field(description="The set of tables to which the guarantee applies.")
 
     @property
     def budget(self) -> Budget:
@@ -157,10 +157,10 @@ class SynthesisRecord(Section):
     name: str
     source: str = Field(description="The release that the records were drawn from.")
     refined_by: dict[str, str] = Field(
-        description="For each column whose values inside bins follow a release: that release's name."
+        description="For each column with bins: the name of the release that values inside bins follow."
     )
     followed: list[str] = Field(
-        default=[], description="Other releases whose tables the records follow too."
+        default=[], description="Further releases; the records follow their tables too."
     )
     file: TableFile
     members: TableFile | None = Field(

@@ -1,10 +1,10 @@
-"""Says for readers of a bundle whether synthetic tables are as good as their plan requires."""
+"""Sentences on whether synthetic tables meet the plan's quality criteria."""
 
 from schemas.bundle.manifest import Manifest
 
 
 def judged(manifest: Manifest) -> dict[str, str]:
-    """For each synthetic table whose quality was measured, a sentence on whether it is good enough."""
+    """For each synthetic table with measured quality, whether it meets the criteria, in words."""
     said: dict[str, str] = {}
     for release in manifest.releases:
         if release.kind == "quality":

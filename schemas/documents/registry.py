@@ -115,7 +115,7 @@ def _variant(guarantee: Guarantee) -> str:
 
 def _unprotected(plan: Plan) -> str:
     rest = (
-        "in the plan that manifest.json holds: none of it is taken from the records"
+        "in the plan in manifest.json: none of it is taken from the records"
         f"{plan.protection.except_found}."
     )
     if plan.adjacency.public_rows:
@@ -161,7 +161,7 @@ def _preprocessing(plan: Plan) -> str:
     if drawn := plan.drawn_settings:
         done.append(f"Found in the records, with noise and within the budget: {', '.join(drawn)}.")
     rest = (
-        f"{'other ' * bool(drawn)}columns, bounds, bins and parameters are those of the plan, which is"
+        f"{'other ' * bool(drawn)}columns, bounds, bins and parameters are stated in the plan, which is"
         " fixed before the records are read."
     )
     return " ".join([*done, f"{'All' if done else 'None on the records:'} {rest}"])

@@ -238,7 +238,7 @@ class Described:
         question = self.said.get(name)
         parts = [(own, part) for own, part in self._parts(name, kind) if own in wanted]
         if parts and kind in PARTS:
-            yield f"# Parts of {flow(name)}; remove those that are not needed."
+            yield f"# Parts of {flow(name)}; remove parts that are not needed."
         for own, part in parts:
             yield f"{flow(own)}:"
             if part is None and question is None:

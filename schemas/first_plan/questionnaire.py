@@ -346,8 +346,8 @@ def _between(
     unit = step or (Decimal(1) if kind == "integer" else None)
     if beyond := [code for code in values if not _within(code, lower, upper)]:
         raise InputError(
-            f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
-            " answer, put it under missing"
+            f"{place}, values: {beyond[0]!r} is outside {lower} to {upper}; if it means no answer, put"
+            " it under missing"
         )
     if odd := [code for code in special if not _within(code, lower, upper)]:
         raise InputError(f"{place}, special: {odd[0]!r} is not a number from {lower} to {upper}")

@@ -183,7 +183,7 @@ def _answers(question: Question) -> Stated | None:
 def _sides(
     question: Question, conditions: Sequence[Condition], place: str
 ) -> tuple[list[Stated], list[Stated]]:
-    """The values or ranges that satisfy all conditions on a column, and those that fail at least one."""
+    """The values or ranges that satisfy all conditions on a column, and all others."""
     values = question.keys.get("categories", question.keys.get("levels", OPEN))
     inside: list[Stated]
     outside: list[Stated]

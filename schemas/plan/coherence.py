@@ -81,14 +81,14 @@ def _unpublished(plan: PlanDocument) -> None:
 
 
 def _weights(plan: PlanDocument) -> None:
-    """Refuse weights whose largest value or step does not fit the mean implied by total and rows."""
+    """Refuse weights if the largest value or the step does not fit the mean weight, total / rows."""
     weights = plan.weights
     if weights is None:
         return
     mean = weights.total / plan.rows
     if weights.largest < mean:
         raise ValueError(
-            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that"
+            f"weights.largest: is below the mean weight, {float(mean):.4g} (total / rows), so that"
             " most weights would be cut; state the design's largest weight, or correct the total"
         )
     if weights.step > mean:

@@ -300,7 +300,7 @@ class PlanDocument(Section):
 
     @property
     def open_columns(self) -> list[str]:
-        """The columns whose categories or bounds are found before anything else is measured."""
+        """The columns with categories or bounds that are found before anything else is measured."""
         return [name for name, column in self.columns.items() if column.open]
 
     @property

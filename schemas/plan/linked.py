@@ -206,7 +206,7 @@ class Linked(Section):
 
 
 def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[RuleSection]:
-    """Yield rules for ``size``: the position of the last member, whose column ``name`` is never null."""
+    """Yield rules for ``size``, the position of the last member; its column ``name`` is never null."""
     for i in range(1, most + 1):
         here = {f"{name}.{i}": _any(columns[name])} if i > 1 else {}
         last = {f"{name}.{i + 1}": [None]} if i < most else {}

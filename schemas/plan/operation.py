@@ -41,7 +41,7 @@ class Schedule(Section):
             )
         if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
             raise ValueError(
-                "H and R stand for random times, which nobody knows in advance; write the time"
+                "H and R mean random times, which nobody knows in advance; write the time"
             )
         return cron
 

@@ -42,8 +42,8 @@ class CompressSection(Section):
         default=None,
         ge=2,
         description="The number of groups of a wide column; every column with more categories or"
-        " bins is wide. Null is a separate group. Default: as many as the noise in a pair allows for"
-        " this number of records.",
+        " bins is wide. Null is a separate group. Default: chosen from the noise in a pair and the"
+        " number of records.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),

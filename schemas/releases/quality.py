@@ -148,7 +148,7 @@ class QualitySection(ReleaseSection):
         if source is None or columns is None or bins is None or source.counts_weights:
             raise ValueError(
                 f"records: {self.records!r} must be drawn from a histogram, margins or"
-                " microdata-margins of records, whose cells are compared"
+                " microdata-margins of records, because cells are compared"
             )
         copy = self.model_copy()
         copy._columns, copy._bins = list(columns), dict(bins)

@@ -24,7 +24,7 @@ from schemas.survey.blanks import BLANK
 from schemas.survey.found import OPEN
 
 RECORDS = "records"
-"""The column that holds the totals in a file of totals."""
+"""The column with the totals in a file of totals."""
 
 
 def read_public_files(plan: Path, document: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ def _rows(
     path = plan.parent / name
     if isinstance(source, str) and any(_same(path, of) for of in (plan.parent / source, source)):
         raise PlanError(
-            f"{place}: {path} is the survey, whose values are private; list public values"
+            f"{place}: {path} is the survey, and its values are private; list public values"
         )
     if path.exists() and not path.is_file():
         raise PlanError(f"{place}: {path} is not a file")  # opening a pipe may block for ever

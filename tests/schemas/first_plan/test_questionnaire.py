@@ -183,7 +183,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
         ("column,values\nx,1 2 9\n", "'1 2 9' is read as a single value"),
         (
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
-            "'-9' lies outside 1 to 8; .*missing",
+            "'-9' is outside 1 to 8; .*missing",
         ),
         (
             "column,lower,upper,special\nx,0,99,7.5\n",
