@@ -7,8 +7,8 @@ If a question was asked before, the answer is the earlier bundle, which is publi
 charged. Two questions are the same if their plans differ only in title and requester, and the data are
 the same. The data count as changed since the first question if
 
-    the ledger does not know the plan's source, or recorded a source of the dataset since,
-    also by ``dprelease ledger source``, when another survey replaces it
+    the ledger does not know the plan's source, or has recorded a source of the dataset since (at a run,
+        or by ``dprelease ledger source`` when another survey replaces it)
     the plan's schedule was due since, so the table contains another period
 """
 

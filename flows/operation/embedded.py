@@ -157,7 +157,7 @@ def prefect_api() -> Iterator[None]:
     if not database.exists():
         log_line("first run in this home: creating Prefect's database")
     with ExitStack() as stack:
-        with locked(home() / "prefect.lock"):  # only one of two first runs may make it
+        with locked(home() / "prefect.lock"):  # two first runs must not both make it
             if _is_current(database):
                 stack.enter_context(
                     temporary_settings({PREFECT_API_DATABASE_MIGRATE_ON_START: False})

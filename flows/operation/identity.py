@@ -1,8 +1,8 @@
 """The default release id of a run, made from public facts that never change.
 
 A scheduled run is named by the time at which it was due, so that a late, repeated or resumed run is
-the same release.  The id of a run that a person started also contains four letters of the run's id,
-which distinguish runs of the same second.
+the same release.  If a person started the run, the release id also contains four letters of the run's
+id, which distinguish runs of the same second.
 """
 
 from pathlib import Path

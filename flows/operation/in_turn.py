@@ -2,8 +2,8 @@
 
 Prefect's transactions read first and then write.  SQLite refuses the write if another connection has
 written in between. So most of many simultaneous requests fail, and browsers do not repeat them.  Here a
-transaction that may write waits for its turn before it gets a connection and reads, so SQLite never
-refuses it and it blocks no connection.
+transaction that may write waits for its turn before it gets a connection and reads, so that it need not
+wait for SQLite or for a free connection.
 """
 
 import asyncio

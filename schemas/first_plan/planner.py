@@ -101,7 +101,7 @@ def first_plan(
     if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
         of = of.with_weight
         wishes = said.read(of)
-    if of.period and of.role("unit"):  # units may be in several periods, so only models can answer
+    if of.period and of.role("unit"):  # units may be in several periods, so only tables can answer
         wishes = [wish.as_model if wish.kind == "mean" else wish for wish in wishes]
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
     return draft.serve(wishes).finished().text
@@ -116,7 +116,7 @@ class Draft(Written):
     """A cache of the errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
-        """The draft with the smallest cost that answers the wishes."""
+        """The draft that answers the wishes; each choice minimises the cost."""
         draft = self
         # In this order, because tables may be added to the records' tables, and models fitted to both.
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}

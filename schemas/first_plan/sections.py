@@ -80,8 +80,7 @@ class PlannedRelease:
 
     @property
     def with_gaussian_noise(self) -> PlannedRelease:
-        """The section with Gaussian noise, if it publishes wished tables; its kind is then
-        ``margins``."""
+        """The section with Gaussian noise, as ``margins``, if all its wishes are tables."""
         if not self.wishes or any(wish.kind != "table" for wish in self.wishes):
             return self
         keys = {**self.keys}
@@ -254,7 +253,7 @@ class ColumnUse:
 
     @property
     def heaped(self) -> list[str]:
-        """Columns of numbers with a step, of which a cell of the records may contain several values."""
+        """Columns of numbers with a step, and with several values in a cell of the records."""
         if self.of.period:
             return []
         roles = ("weight", "stratum", "cluster")

@@ -63,7 +63,7 @@ def read_universe(place: str, text: str) -> list[Condition]:
 
 
 def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
-    """The questions; columns with a universe become nullable, and its limits become edges of bins.
+    """The questions; columns with a universe become nullable, and limits in conditions become edges.
 
     Raises ``InputError`` if a condition uses values that the questionnaire does not describe, or
     excludes everybody.
