@@ -149,7 +149,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     assert "'elsewhere' is left out, because it is not a column" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
-    assert "no column of the table:\n  #   'elsewhere'" in text
+    assert "but not in the table:\n  #   'elsewhere'" in text
     assert "secret" not in text
     with pytest.raises(PlanError) as refused:
         dprelease.load_plan(plan)
