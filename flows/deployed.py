@@ -77,8 +77,7 @@ def deployed_run() -> FlowRun:
             " environment names ledger and folders"
         )
     if ledger := ledger_if_any():
-        # From now on no plan grants itself its budget: people who start runs here are not those who
-        # grant budgets.
+        # From now on no plan grants itself its budget: people who start runs here may not grant.
         ledger.share()
     return run
 

@@ -50,8 +50,7 @@ _QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_CLI_PROMPT": "false",
-    # A release uses no blocks, and reading the blocks of all libraries takes a quarter of the API's
-    # start-up.
+    # A release uses no blocks, and reading all libraries' blocks takes a quarter of the API's start.
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
     "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
     # Client and server are in one process, and no browser has the password.
