@@ -1,8 +1,8 @@
 """A published bundle as data frames, and answers with their errors.
 
-Tables need only numpy, pandas and pyarrow.  Results computed from noisy statistics (``total``, ``fit``,
-``sample`` and so on) come from ``tasks.bundle.reader``, which needs more packages; an error names those
-that are missing.
+Tables need only numpy, pandas and pyarrow.  Methods that compute from noisy statistics (``total``,
+``fit``, ``sample`` and so on) use ``tasks.bundle.reader``, which needs more packages; an error names
+missing ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Bundle:
 
     @property
     def tables(self) -> Mapping[str, ListedTable]:
-        """Every table by its name; synthetic tables and models are named with their folder."""
+        """Every table by its name; names of synthetic tables and models include their folder."""
         return self.listing.tables
 
     def table(self, name: str, replicates: bool = False) -> pd.DataFrame:
@@ -74,7 +74,7 @@ class Bundle:
         return self.reader.total(table, _weights(weights))
 
     def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
-        """The share of the records ``of`` (all by default) that are also in ``part``."""
+        """Among the records in the cells ``of`` (all by default), the share in the cells ``part``."""
         return self.reader.share(table, _weights(part), _weights(of))
 
     def evaluate(self, release: str, points: Mapping[str, Any]) -> pd.DataFrame:
@@ -86,13 +86,13 @@ class Bundle:
         return frame_of_columns(self.reader.sample(table, rows))
 
     def implicates(self, table: str) -> list[pd.DataFrame]:
-        """The implicates of a synthetic table, each as many records as the survey has."""
+        """The implicates of a synthetic table, each with as many records as the survey."""
         return [frame_of_columns(each) for each in self.reader.implicates(table)]
 
     def fit(self, formula: str, family: str | None = None) -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
-        ``family``: by default that of a measured model of this formula, otherwise ``gaussian``.
+        Default ``family``: that of a measured model with this formula, else ``gaussian``.
         """
         return self.reader.fit(formula, family)
 
@@ -101,7 +101,7 @@ class Bundle:
         return self.reader.correlation(one, other)
 
     def independence(self, one: str, other: str) -> Independence:
-        """A chi-square test that two columns are independent, by sampling and noise together."""
+        """A chi-square test of independence of two columns; it allows for sampling and privacy noise."""
         return self.reader.independence(one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
@@ -110,7 +110,7 @@ class Bundle:
 
     @cached_property
     def reader(self) -> BundleReader:
-        """The bundle as ``tasks.bundle.reader`` opens it, with its plan and its draws.
+        """The bundle opened by ``tasks.bundle.reader``, with its plan and its draws.
 
         Raises ``InputError`` if a package that it needs is not installed.
         """
@@ -169,7 +169,7 @@ def open_bundle(path: str | Path) -> Bundle:
 
 
 def _weights(weights: Weights) -> Any:
-    """Weights without pandas, as the reader takes them; nulls are masked."""
+    """The weights, or the function that gives them, without pandas; nulls are masked."""
 
     def masked(given: Any) -> Any:
         if not isinstance(given, pd.Series):

@@ -20,7 +20,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     }
     whole = [name for name in table.column_names if table[name].type in holes]
     frame = table.to_pandas(types_mapper=holes.get)
-    # Types are mapped for all columns alike, so those without nulls are turned back.
+    # The types above apply to every column; columns without nulls get ordinary types again.
     kept = [name for name in whole if not table[name].null_count]
     return frame.astype({name: table[name].type.to_pandas_dtype() for name in kept})
 

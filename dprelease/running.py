@@ -76,7 +76,7 @@ class FirstPlan:
         return self.text
 
     def write(self, path: str | Path) -> Path:
-        """Write it to a file that does not exist."""
+        """Write the plan to a new file."""
         with Path(path).open("x", encoding="utf-8") as file:
             file.write(self.text)
         return Path(path)
@@ -100,12 +100,12 @@ def plan(
     models: Sequence[str] = (),
     maps: Sequence[str] = (),
 ) -> FirstPlan:
-    """Write the plan that serves wishes best; the blanks in it are for people to fill in.
+    """Write the plan that answers the wishes best; people must fill in its blanks.
 
     Args:
-        table: A Parquet or CSV file, a pandas data frame or an Arrow table, of which names and types of
-            the columns are read, and no value.
-        questionnaire: A CSV file of what the questionnaire says of each column.
+        table: A Parquet or CSV file, a pandas data frame or an Arrow table. Only the names and
+            types of its columns are read, no value.
+        questionnaire: A CSV file that describes each column from the questionnaire.
         records: Synthetic records of all columns.
         tables: Counts of all combinations, such as ``"health x visits"``.
         means: Means, also of each group, such as ``"income by region"``.
@@ -138,7 +138,7 @@ def plan(
 
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
-    """What a plan costs and how accurate it will be; opens no data and spends nothing."""
+    """The cost and the expected accuracy of a plan; opens no data and spends nothing."""
     from tasks.explain.account import in_the_ledger
     from tasks.explain.explain import explain, explanation
 
@@ -159,15 +159,15 @@ def release(
 ) -> Bundle:
     """Publish one release of a survey and open its bundle.
 
-    The steps, the ledger and the guarantee are those of ``dprelease run``; Prefect does not take part.
+    Steps, ledger and guarantee are the same as in ``dprelease run``, without Prefect.
 
     Args:
         plan: A plan, its document, or its YAML file.
-        source: The private table, if not the one that the plan names: a path, a pandas, Arrow or Polars
-            table, or a DuckDB relation.
+        source: The private table, if the plan names another or none: a path, a pandas, Arrow or
+            Polars table, or a DuckDB relation.
         ledger: An SQLite file or a URL; by default DPRELEASE_LEDGER, or a file in dprelease's home.
-        release_id: Names the release; the same id never charges or draws twice.  By default it is made
-            of the plan's name and the time.
+        release_id: Names the release; the same id never charges or draws twice. Default: the plan's
+            name and the time.
         out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
         progress: Show a bar in a notebook and on a terminal.
 
@@ -205,11 +205,11 @@ def audit(
 ) -> Answer:
     """Test a plan's privacy as an attacker would; reads no survey and charges nothing.
 
-    Its ``facts`` are one ``AuditResult`` for each release, then one for all together.
+    ``facts``: one ``AuditResult`` for each release, then one for all together.
 
     Raises:
         InputError: The plan is not valid.
-        AuditError: A lower bound is above its claim; the error carries the results.
+        AuditError: A lower bound is above its claim; the error contains the results.
     """
     from flows.course import audit_plan
     from tasks.audit.audit import result_rows
@@ -222,7 +222,7 @@ def audit(
 
 
 def _shown(plan: Plan | None, wanted: bool) -> AbstractContextManager[None]:
-    """Show progress where somebody looks: on a terminal and in a notebook."""
+    """Show progress on a terminal or in a notebook, but not in pipes and files."""
     from flows.operation.progress import showing
 
     return showing(plan, unseen=False) if wanted else nullcontext()
@@ -230,7 +230,7 @@ def _shown(plan: Plan | None, wanted: bool) -> AbstractContextManager[None]:
 
 @contextmanager
 def _using(ledger: str | Path | None) -> Iterator[None]:
-    """Within this context, every step uses this ledger."""
+    """Within this context, steps use this ledger."""
     before = os.environ.get("DPRELEASE_LEDGER")
     if ledger is not None:
         url = str(ledger) if "://" in str(ledger) else f"sqlite:///{Path(ledger).absolute()}"

@@ -1,8 +1,8 @@
-"""The ad hoc flow: publishes releases of a plan, or answers wishes, for a part of the plan's budget.
+"""The ad hoc flow: publishes releases of a plan, or answers wishes, for part of the plan's budget.
 
 Prefect makes its form from this flow's parameters; ``deployment.deploy`` adds the releases and columns
-that plans open to requests as choices.  The flow checks its parameters again, because everybody can
-switch the form's checks off.  The ledger adds up what the requests spend.
+that plans open to requests as choices.  The flow checks its parameters again, because anybody can switch
+the form's checks off.  The ledger adds up what the requests spend.
 """
 
 from typing import Annotated
@@ -36,7 +36,7 @@ Wishes = Annotated[
 def ad_hoc(
     plan: str,
     *,
-    releases: list[str] = [],  # noqa: B006 - the form shows the default, and nothing changes it
+    releases: list[str] = [],  # noqa: B006 - the form shows the default, and no code changes it
     records: bool = False,
     tables: Wishes = [],  # noqa: B006
     means: Wishes = [],  # noqa: B006
@@ -51,23 +51,23 @@ def ad_hoc(
     """Publish some releases of a plan, or statistics on its columns that you wish for, once.
 
     Wishes name columns that the plan opens to them. The run chooses the releases that answer them best.
-    The run's artifact `cost-and-accuracy` shows at once what the release costs and how wrong its numbers
-    may be. The budget is spent when the noise is drawn, and is never given back. A question that was
-    asked before is answered by the earlier bundle, and costs nothing.
+    The run's artifact `cost-and-accuracy` shows at once what the release costs and how accurate it will
+    be. The budget is spent when the noise is drawn, and is never given back. If the question was asked
+    before, the answer is the earlier bundle, and costs nothing.
 
     Args:
         plan: The name of a plan in the folder of plans.
-        releases: Which releases of the chosen plan, as PLAN: RELEASE. If you choose none and have no
-            wishes: all that may be requested.
+        releases: Releases of the chosen plan, as PLAN: RELEASE. If you choose none and have no wishes:
+            all releases that may be requested.
         records: Whether to make synthetic records of all columns that the plan opens to wishes.
         tables: Counts of all combinations, such as "health x visits".
         means: Means, such as "income by region".
         densities: Columns of numbers of which to draw a curve, such as "income".
         models: Models, such as "visits ~ chronic + insurance".
         maps: Densities of two columns, such as "longitude latitude".
-        alpha: What the releases may cost together, such as 0.5; they share it by their weights. If
-            empty, what the plan requests, which is also the maximum. All requests together spend no more
-            than the part of the grant that the plan opens.
+        alpha: The cost of all these releases together, such as 0.5; they share it by their weights. If
+            empty, the amount that the plan requests, which is also the maximum. All requests together
+            spend at most the part of the grant that the plan opens.
         title: Title of the bundle. If empty, the wishes or the plan's title.
         dry_run: First only show what the release costs, how accurate it is and what is left of the
             grant, and charge nothing. The run then waits a week; press Resume to publish. Runs with
@@ -92,7 +92,7 @@ def ad_hoc(
     release_id = own_release_id(plan)
     ledger = ledger_if_any()
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
-    # A run that has charged its own release continues with it, whatever was published meanwhile.
+    # A run that has charged its release continues with it, even if others published an answer since.
     if ledger and not ledger.release(chosen.dataset, release_id):
         if allowances:
             ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one

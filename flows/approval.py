@@ -1,4 +1,4 @@
-"""A disclosure officer's approval, once all tables and records are made and before publication.
+"""A disclosure officer's approval: after all tables and records are made, before publication.
 
 The first decision in the ledger counts, whether it came from the form of a suspended Prefect run
 (``flows.operation.form``), the terminal or ``dprelease approve``.
@@ -16,7 +16,7 @@ def await_approval(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     ledger = Ledger(ledger_url())
     decision = ledger.decision(plan.dataset, release_id)
     if plan.publication.approval:
-        # Recorded first: `dprelease approve` reads here whether a run waits for the decision.
+        # Recorded first, because `dprelease approve` looks here for a waiting run.
         ledger.ask(plan.dataset, release_id)
         if in_flow_run():
             from flows.operation.form import ask_in_form

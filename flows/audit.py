@@ -1,7 +1,7 @@
 """The audit flow of deployments: lower bounds on the privacy loss of every release of a plan.
 
-Neighbouring surveys are made up inside the plan's public domain, the real release path runs on them many
-times, and the outputs give a lower bound on the privacy loss.  No real survey is read and nothing is
+The flow makes up neighbouring surveys in the plan's public domain and runs the real release code on them
+many times. The outputs give a lower bound on the privacy loss.  No real survey is read and nothing is
 charged.  A lower bound above the claim fails the run.  ``dprelease audit`` runs the same steps without
 Prefect.
 """

@@ -67,7 +67,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
     log_line(f"release {release_id} of {the_plan.dataset}: charged once; if it stops, {again}")
     if the_plan.series:
         log_line(f"{the_plan.series.named(the_plan.columns)} of the series of this plan")
-    remove_abandoned()  # before the room on the disk is checked
+    remove_abandoned()  # before free disk space is checked
     bundle = bundle_path(the_plan, release_id, out)
     sources = admit(the_plan, release_id, bundle, part)
     if sources is None:
@@ -76,7 +76,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
     # Made before the budget is spent, so that a folder that cannot be written costs nothing.
     with staging_folder(bundle) as staging:
         audited = draw_missing(the_plan, release_id, sources, part)
-        # Before anything is shown: a restored old ledger would draw these again unnoticed.
+        # Before publication: a restored old ledger would not know of these draws and repeat them.
         add_to_checkpoint(Ledger(ledger_url()), the_plan.dataset)
         the_plan = as_found(the_plan, release_id, Ledger(ledger_url()))
         tables = wait_for_all(
@@ -86,7 +86,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         for records, judge in kept_back.items():
             log_line(
                 f"the synthetic records {records} are withheld: they do not meet the criteria of"
-                f" {judge}; what was measured is in its table, and the bundle holds all else"
+                f" {judge}; its table shows the measurements, and the bundle has everything else"
             )
         microdata = wait_for_all(
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
@@ -107,17 +107,17 @@ def draw_missing(
 ) -> list[AuditResult]:
     """Run the private steps, from the survey to committed draws; one run at a time for each dataset.
 
-    Returns the results of the short audit, which runs after the survey was checked against the plan.
+    Returns the results of the short audit, which runs after the survey is checked against the plan.
     """
     if not missing_draws(plan, release_id):
-        return passed_audit(plan)  # every bundle states an audit, also one from earlier draws
+        return passed_audit(plan)  # each bundle states an audit, even of earlier draws
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
         with held_open(ingest_survey(plan, workspace)) as survey:
-            # What may be refused comes before the charge, and every tally comes after it.
+            # Everything that may refuse the release comes before the charge, and every tally after it.
             validate_survey(plan, survey)
             audited = passed_audit(plan)
             reserve_budget(plan, release_id, sources, part)
-            # Again: another run of this release may have drawn while this one waited for its turn.
+            # Looked up again: while this run waited, another run of this release may have drawn.
             names = missing_draws(plan, release_id)
             if finding := [name for name in names if name in plan.finding]:
                 _draw(
@@ -131,7 +131,7 @@ def draw_missing(
             tallied = tally_survey(plan, release_id, names, survey, workspace)
         judging = [name for name in names if name in plan.judging]
         _draw(plan, release_id, [name for name in names if name not in judging], tallied)
-        # Their quality is measured on synthetic records, which are made of all other draws.
+        # Last, because these releases measure synthetic records, which are made from all other draws.
         for name in judging:
             tally_records(plan, release_id, name, tallied / records_file(name))
         _draw(plan, release_id, judging, tallied)

@@ -1,9 +1,9 @@
-"""The flow that deployments of plans run: whoever starts a run can only name a plan of the agency.
+"""The flow that deployments of plans run: a person who starts a run can only name a plan of the agency.
 
 Prefect's API accepts any arguments and any time from everybody who can open its page, and they can
-switch off its comparison with the form.  So each flow checks what it may do: ``release/PLAN`` here makes
-the releases that are due on the plan's schedule, ``flows.audit`` reads no survey, and ``flows.ad_hoc``
-compares the request with what the plan opens.
+switch off the form's checks. So each flow limits what it does: ``release/PLAN`` here makes only releases
+that are due on the plan's schedule, ``flows.audit`` reads no survey, and ``flows.ad_hoc`` checks that
+the plan opens what is requested.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from tasks.workplace.plans import known_plan, published_folder
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
 CLOCKS_DIFFER = timedelta(minutes=1)
-"""By how much a worker's clock may be behind its server's."""
+"""A worker's clock may be behind its server's by this time."""
 
 
 @flow(name="release", flow_run_name="release: {plan}", task_runner=task_runner(), **HOOKS)
@@ -57,7 +57,7 @@ def release_due(plan: str) -> str:
     release_id = run_id(path, due)
     ledger = ledger_if_any()
     made = ledger.releases(the_plan.dataset) if ledger else {}
-    if release_id not in made:  # one that was charged may be finished at any time
+    if release_id not in made:  # a release that was charged may be finished at any time
         require_due(the_plan, path, due, deployment.created, list(made))
     if the_plan.series:
         the_plan = at_its_run(the_plan, ledger, release_id, due)
@@ -77,7 +77,7 @@ def deployed_run() -> FlowRun:
             " environment names ledger and folders"
         )
     if ledger := ledger_if_any():
-        # From now on no plan grants itself its budget: who starts runs here is not who grants.
+        # From now on no plan grants itself its budget: people who start runs here may not grant.
         ledger.share()
     return run
 
@@ -87,8 +87,8 @@ def require_due(
 ) -> None:
     """Raise ``InputError`` unless ``due`` is a due time since the schedule began, and the latest so far.
 
-    If the plan states no ``since``, the schedule began when the plan was ``deployed``, or with the first
-    of its releases that were ``made``.
+    If the plan states no ``since``, the schedule began when the plan was ``deployed``, or with its first
+    release in ``made``.
     """
     schedule = plan.operation.schedule
     here = f"`dprelease run {path.name}` on a machine that has the ledger"
@@ -110,13 +110,12 @@ def require_due(
             f" plan on demand with {here}"
         )
     # After an outage several runs of a plan start at once.  They would all read and pay for the same
-    # table, so only the latest may run.  A series separates its periods by itself.
+    # table, so only the latest may run. Runs of a series publish different periods.
     again = next(due_times(schedule, due + timedelta(seconds=1)))
     if not plan.series and again <= datetime.now(UTC):
         then = local_text(schedule, due)
         raise InputError(
             f"operation.schedule: the run that was due at {then} is out of date: another was due at"
-            f" {local_text(schedule, again)}, so the table may have changed; nothing"
-            f" was charged. If it is unchanged, use `dprelease run {path.name} --due {then}`, where"
-            " the ledger is"
+            f" {local_text(schedule, again)}, so the table may have changed; nothing was charged. If"
+            f" the table is unchanged, use `dprelease run {path.name} --due {then}`, where the ledger is"
         )

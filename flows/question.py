@@ -1,15 +1,15 @@
-"""Turns a question to a plan that is open to requests into a plan of its own.
+"""Turns a question about a plan that is open to requests into a new plan.
 
-The form (``flows.ad_hoc``) and ``dprelease ask`` ask in the same way: the agency's plan says what may be
-asked for, the planner serves the wishes, and the ledger adds up what is spent.
+The form (``flows.ad_hoc``) and ``dprelease ask`` work in the same way: the agency's plan limits the
+questions, the planner finds releases that answer the wishes, and the ledger adds up the cost.
 
-A question that was asked before is answered by the earlier bundle and not charged again.  Bundles are
-public, so whoever may ask may read it.  Two questions are the same if their plans differ only in the
-title and in who asks, and the data are the same.  The data count as changed since then if
+If a question was asked before, the answer is the earlier bundle, which is public, and nothing is
+charged. Two questions are the same if their plans differ only in title and requester, and the data are
+the same. The data count as changed since the first question if
 
-    the plan's source is unknown to the ledger, or a source of the dataset was recorded since
-    a person recorded since that another survey took its place (``dprelease ledger source``)
-    the plan's schedule was due since, so that the table holds another period
+    the ledger does not know the plan's source, or has recorded a source of the dataset since (at a run,
+        or by ``dprelease ledger source`` when another survey replaces it)
+    the plan's schedule was due since, so the table contains another period
 """
 
 from collections.abc import Sequence
@@ -114,15 +114,16 @@ class Earlier:
 
 
 def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
-    """The newest release that answers the same question to the agency's plan of this ``name``, if any.
+    """The newest release that answers the same question about the agency's plan ``name``, if any.
 
-    A release of earlier data counts until it is published or rejected, so that its answer is not lost.
+    A release of earlier data also counts until it is published or rejected, so that nobody loses its
+    answer.
     """
     made = _asked(plan.dataset, name, ledger)
     known = {r.release_id: r for r in ledger.history(plan.dataset) if r.action is Action.REQUEST}
     for release_id, charges in sorted(made.items(), key=lambda item: _at(item[1]), reverse=True):
         words = {}
-        if asked := known.get(release_id):  # a run that died early has not recorded it
+        if asked := known.get(release_id):  # a run that failed early has not recorded it
             words = {"title": asked.why, "requester": asked.who}
         same = plan.changed(publication=plan.publication.model_copy(update=words))
         if {(charge.release_name, charge.plan_digest) for charge in charges} != {
@@ -139,20 +140,20 @@ def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
 
 def question_id(plan: Plan, name: str, ledger: Ledger) -> str:
     """The release id for a question that was not asked before about this data."""
-    # Made of the question alone: of two people who ask it at the same moment, only one is charged.
+    # Made from the question alone: if two people ask it at the same moment, only one is charged.
     first = f"{name}-{ASK}-{plan.digest[:16]}"
     taken = sum(release_id.startswith(first) for release_id in ledger.releases(plan.dataset))
     return f"{first}-{taken + 1}" if taken else first
 
 
 def _asked(dataset: str, name: str, ledger: Ledger) -> dict[str, list[ChargeRecord]]:
-    """The charges of every question to a plan, by release id, without questions that were given up."""
+    """The charges of all questions about a plan, by release id; without voided ones."""
     starts = tuple(f"{name}-{word}-" for word in (ASK, WORDS["ad hoc release"]))
     return {
         release_id: [*charges.values()]
         for release_id, charges in ledger.releases(dataset).items()
         if release_id.startswith(starts)
-        # With a voided charge the release can never be finished, so it answers nobody.
+        # With a voided charge the release can never be finished, so it is no answer.
         and all(charge.state is not State.VOID for charge in charges.values())
     }
 

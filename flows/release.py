@@ -8,7 +8,7 @@ called in ``flows.course``.
 
 A committed draw is never repeated: a run that finds every draw committed continues with the tables,
 and a run that finds its bundle published changes nothing.  Deployments run ``flows.deployed``, where
-whoever starts a run chooses none of these arguments.
+people who start a run cannot set these arguments.
 """
 
 from pathlib import Path
@@ -43,8 +43,8 @@ def release(
 
     Args:
         plan: Name of a plan in the folder of plans, or path of a YAML document.
-        release_id: Names the release; the same id never charges or draws twice. By default it is
-            made of the plan's name and the time at which the run was due.
+        release_id: Names the release; the same id never charges or draws twice. Default: the plan's
+            name and the time at which the run was due.
         out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
         overrides: Values for dotted keys of the plan, such as `source` or `budget.requested.alpha`.
 
@@ -66,6 +66,7 @@ def release(
     release_id = check_release_id(release_id or own_release_id(plan))
     if the_plan.series:
         due = due_of(find_plan(plan), release_id)
-        # No ledger is made here: a lost one could then not be restored in its place.
+        # No ledger is made here: it would take the place of a lost one, which could then not be
+        # restored.
         the_plan = at_its_run(the_plan, ledger_if_any(), release_id, due)
     return carry_out(the_plan, release_id, Path(out) if out else published_folder())

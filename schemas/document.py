@@ -1,14 +1,15 @@
-"""Reads YAML documents into strict sections; errors name the place of the fault.
+"""Reads YAML documents into strict sections; errors name the place in the document.
 
 A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a repeated key,
-which plain YAML would silently drop, and categories that YAML does not read as written: it reads yes as
-a truth value, 01 as 1, and 1:30 as 90.
+which plain YAML would silently drop, and categories that YAML would change: it reads yes as a truth
+value, 01 as 1, and 1:30 as 90.
 """
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -23,8 +24,7 @@ LARGEST_BYTES = 2_000_000
 """The largest size of a document; longer lists belong in CSV files (``schemas.survey.public_files``)."""
 
 LARGEST_BITS = 1023
-"""The most bits of a whole number, so that it is below the largest float; Python refuses to print much
-longer ones."""
+"""The most bits of a whole number: below the largest float, and short enough for Python to print."""
 
 LONGEST_WHOLE = 2 * LARGEST_BITS
 """Each of these whole numbers can be written in at most this many characters."""
@@ -32,8 +32,17 @@ LONGEST_WHOLE = 2 * LARGEST_BITS
 WHOLE = "tag:yaml.org,2002:int"
 
 
+@contextmanager
+def inside(place: str) -> Iterator[None]:
+    """Within this context, messages of ``ValueError`` begin with this place."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}{error}") from None
+
+
 def absent(value: Any) -> bool:
-    """Whether a value is empty: the ``exclude_if`` of new keys, so that digests of older plans stay."""
+    """Whether a value is empty: ``exclude_if`` of new keys, to keep the digests of older plans."""
     return not value
 
 
@@ -44,7 +53,7 @@ class Section(BaseModel):
 
 
 MOST_REPEATED = 100_000
-"""Aliases may add at most this many values to a document; a few nested levels can stand for billions."""
+"""Aliases may add at most this many values to a document; a few nested ones could add billions."""
 
 AS_WRITTEN = {
     "bool": "true|false",
@@ -65,7 +74,7 @@ READ_AS = {
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML without repeated keys, in which errors about scalars name the line."""
+    """A YAML loader that refuses repeated keys, and names the line of a wrong scalar."""
 
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
@@ -78,13 +87,13 @@ class _StrictLoader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         line = node.start_mark.line + 1
-        # YAML reads 1:0:0 as 3600, in a time that is quadratic in its length.
+        # YAML reads 1:0:0 as 3600, in time quadratic in its length.
         if node.tag == WHOLE and len(node.value) > LONGEST_WHOLE:
             raise PlanError(f"line {line}: this whole number is too long for a plan")
         try:
             value = super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):
-            # PyYAML raises these for impossible dates, tags that do not fit, endless digits.
+            # PyYAML raises these for impossible dates, wrong tags and too many digits.
             kind = node.tag.rpartition(":")[2]
             raise PlanError(f"line {line}: no {kind} can be read here; quote it if text") from None
         if isinstance(value, int) and value.bit_length() > LARGEST_BITS:
@@ -94,7 +103,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, value_node in node.value:
-            # The key << may stand for several mappings, and what they hold may be overridden.
+            # The key << may occur several times, and other keys may override what it includes.
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             if key_node.value == "categories" and isinstance(value_node, yaml.SequenceNode):
@@ -124,7 +133,7 @@ class _StrictLoader(yaml.SafeLoader):
         value = self.construct_object(category)
         meant = f"{json.dumps(text, ensure_ascii=False)}, in quotes"
         if value is None:
-            meant += " if it is text, or `nullable: true` beside the categories"
+            meant += " if it is text, or `nullable: true` next to the categories"
         elif isinstance(value, int | float) and math.isfinite(value):
             meant += f" if it is text, or {json.dumps(value)}"
         raise PlanError(
@@ -136,7 +145,7 @@ class _StrictLoader(yaml.SafeLoader):
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     """The number of values of a node with its aliases expanded; ``sizes``: cache of all nodes."""
     if id(node) not in sizes:
-        # For an alias inside its own value, met before the size is known: it would never end.
+        # An alias inside its own value would be expanded for ever; this size refuses it.
         sizes[id(node)] = 2 * MOST_REPEATED
         inner = []
         if isinstance(node, yaml.MappingNode):
@@ -177,14 +186,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise PlanError(f"{path}: lists or mappings are nested too deep") from None
     if not isinstance(document, dict):
-        raise PlanError(f"{path}: must hold a mapping of keys at its top level")
+        raise PlanError(f"{path}: must be a mapping of keys")
     return document
 
 
 def read_value(text: str) -> Any:
     """One value as YAML reads it: a whole number, a list, otherwise the text itself.
 
-    A decimal number stays text, so that it loses no digit; a plan accepts both.
+    A decimal number stays text, so that it loses no digit; plans accept text for numbers.
     """
     try:
         value = yaml.load(text, Loader=_StrictLoader)
@@ -194,7 +203,7 @@ def read_value(text: str) -> Any:
 
 
 MOST_FAULTS = 50
-"""An error has at most this many lines; whoever mends these faults sees the others next."""
+"""An error has at most this many lines; further faults are shown once these are corrected."""
 
 
 def explain_errors(
@@ -202,7 +211,7 @@ def explain_errors(
 ) -> str:
     """A validation error as one line per fault: the place in the document, then what is wrong.
 
-    ``section``: the model that the document was read as; from it come suggestions for misspelt keys.
+    ``section``: the model of the document, for suggestions if a key is misspelt.
     """
     return written_faults(faults_of(error, document, section))
 
@@ -229,7 +238,7 @@ def written_faults(faults: Mapping[str, str]) -> str:
 def _place(fault: Any, document: Any) -> str:
     """The place of a fault: pydantic's path, with only the keys of the document."""
     text, node = "", document
-    # The path also names the tried types of a union, which the author of the document never wrote.
+    # Pydantic's path also names the types of a union that it tried, which are not in the document.
     for depth, part in enumerate(fault["loc"]):
         absent = fault["type"] == "missing" and depth == len(fault["loc"]) - 1
         if isinstance(node, list) and isinstance(part, int) and part < len(node):

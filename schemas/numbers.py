@@ -10,7 +10,7 @@ LONGEST = 60
 """A number in a plan may have at most this many characters."""
 
 LONGEST_COMPUTED = 4000
-"""The same for a number in a manifest, where shares are quotients of a plan's numbers."""
+"""The same for numbers in a manifest, where shares are quotients of a plan's numbers."""
 
 LARGEST_EXPONENT = 50
 
@@ -40,7 +40,7 @@ def read_rational(value: Any, longest: int = LONGEST) -> Fraction:
 
 def _exact(value: str | int, longest: int) -> Fraction:
     """Convert a number, after checking its length and exponent: "1e999999999" would fill the memory."""
-    # By bits, because writing a whole number takes a time that is quadratic in its length.
+    # By bits, because writing a whole number takes time quadratic in its length.
     if (len(value) if isinstance(value, str) else value.bit_length() // 4) > longest:
         raise ValueError(f"a number may have at most {longest} characters")
     try:

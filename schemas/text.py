@@ -1,14 +1,14 @@
-"""Refuses text in a plan that is not what it looks like, or that a spreadsheet would run.
+"""Refuses text in a plan that readers cannot see or distinguish, or that a spreadsheet would run.
 
-Whoever approves a plan, or reads its codebook, sees what is written there, and opens the tables with
-whatever program is at hand.  So a plan is refused where
+People who approve a plan or read its codebook must see its exact text, and may open tables in any
+program. So a plan is refused if
 
-- text holds characters that nobody sees: control characters, marks that turn the direction of text
-  around, joiners of zero width outside the scripts that need them;
+- text contains invisible characters: control characters, marks that reverse the direction of text, or
+  joiners of zero width outside the scripts that need them;
 - two categories of a column look alike in other letters, such as Latin and Cyrillic ``a``, or differ
-  in blanks alone;
-- names, categories, labels or descriptions start as formulas of spreadsheets do, which calculate and
-  may fetch or run what they name.
+  only in blanks;
+- names, categories, labels or descriptions start like formulas of spreadsheets, which may fetch files
+  or run programs.
 
 ``escape`` writes such text into markdown so that it is shown as it was typed.
 
@@ -33,7 +33,7 @@ LATIN = str.maketrans(
     "АВЕЅІЈКМНОРСТХУаеѕіјорсухԁԛԝһΑΒΕΖΗΙΚΜΝΟΡΤΥΧορν\u2010\u2011\u2012\u2013\u2014\u2212\u2018\u2019",
     "ABESIJKMHOPCTXYaesijopcyxdqwhABEZHIKMNOPTYXopv------''",
 )
-"""Letters and marks of other scripts that look like those of ASCII."""
+"""Maps letters and marks of other scripts to the ASCII characters that look like them."""
 
 
 def _one_line(text: str) -> str:
@@ -47,7 +47,7 @@ Line = Annotated[str, AfterValidator(_one_line)]
 
 
 def refuse_treacherous(document: Any) -> None:
-    """Raise ``ValueError``, which names the place, where a plan's document holds such text."""
+    """Raise ``ValueError`` with the place if a plan's document contains such text."""
     for place, text in _texts(document, ""):
         for sign in text if not text.isprintable() else ():
             if _unseen(sign, text):
@@ -55,25 +55,25 @@ def refuse_treacherous(document: Any) -> None:
                 raise ValueError(
                     f"{place}: contains the invisible character U+{ord(sign):04X} ({name})"
                 )
-        # Only these texts are published in tables; the name of a column at its source never is.
+        # Only these texts are published in tables; a ``source_name`` is never published.
         written = place.startswith(("columns.", "publication.")) and not place.endswith(
             ".source_name"
         )
         if written and FORMULA.match(text):
             raise ValueError(
-                f"{place}: {text[:20]!r} starts as a formula of a spreadsheet, which would calculate it;"
-                " begin with another character"
+                f"{place}: {text[:20]!r} starts like a formula, which a spreadsheet would run; begin"
+                " with another character"
             )
 
 
 def escape(text: str) -> str:
-    """The text as one line in which nothing is markup, for markdown or HTML, and no address a link."""
+    """The text as one line for markdown or HTML, in which nothing is markup and no address is a link."""
     escaped = re.sub(r"[\\|<>\[\]`*_~&#@!]|(?<=www)\.|:(?=//)", r"\\\g<0>", " ".join(text.split()))
     return escaped or " "
 
 
 def look_alikes(categories: Iterable[Any]) -> tuple[str, str] | None:
-    """Two categories that are different text and look the same, if there are any."""
+    """Two categories that differ but look the same, if there are any."""
     seen: dict[str, str] = {}
     for category in categories:
         text = str(category)
@@ -89,7 +89,7 @@ def told_apart(one: str, other: str) -> str:
 
 
 def may_be_listed(text: str) -> bool:
-    """Whether a plan may have the text as a category: it is not blank, and not treacherous."""
+    """Whether a plan may have the text as a category: not blank, and refused by no rule above."""
     odd = {"Cc", "Cn", "Co", "Cs", "Zl", "Zp"}
     unseen = any(_unseen(sign, text) or unicodedata.category(sign) in odd for sign in text)
     return bool(text.strip()) and not unseen and not FORMULA.match(text)
@@ -110,7 +110,7 @@ def _unseen(sign: str, text: str) -> bool:
 
 
 def _texts(node: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Every text in a document, keys too, with its place."""
+    """Every text in a document, including keys, with its place."""
     if isinstance(node, str):
         yield place, node
     elif isinstance(node, dict):

@@ -32,7 +32,7 @@ from flows.cli import (
 HELP = ("--help", "-h")
 EXIT_CODES = {
     0: "success",
-    1: "any error without an exit code of its own",
+    1: "any other error",
     2: "bad input: a command, an option, a plan, a table or a file",
     3: "the budget does not cover the release, or was granted for another privacy unit",
     4: "an audit found more loss than is claimed",
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command == app.help_print and not set(HELP) & set(given):  # no command is named
             app.help_print(given, console=app.error_console)
             return InputError.exit_code
-        # Here for all commands: steps open the ledger that the environment names, also in a flow.
+        # Set for all commands, because steps open the ledger that the environment names, even in a flow.
         if url := bound.arguments.get("ledger"):
             os.environ["DPRELEASE_LEDGER"] = url
         command(*bound.args, **bound.kwargs)

@@ -62,7 +62,7 @@ def ask(
         if not token:
             if output.as_json:
                 output.answer("", question_facts(chosen, known))
-            print("no token: nothing was charged", file=sys.stderr)  # also where it is to be quiet
+            print("no token: nothing was charged", file=sys.stderr)  # printed even with --quiet
             return
         allowance.require(token)
     try:

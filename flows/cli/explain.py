@@ -95,7 +95,7 @@ def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> No
 
 
 def _read_target(text: str) -> tuple[str, float, str]:
-    """The release, the wanted error and part of the statement's name."""
+    """The release's name, the wanted error, and text that the error statement's name contains."""
     place, separator, value = text.rpartition("=")
     release, _, quantity = place.partition(":")
     try:

@@ -16,8 +16,8 @@ def init(
     file: Annotated[
         str,
         Parameter(
-            help="a Parquet, CSV, Excel, Stata, SPSS or DuckDB file (whose table the first --table"
-            " names), or package://NAME/PATH inside a Python package"
+            help="a Parquet, CSV, Excel, Stata, SPSS or DuckDB file (the first --table names its"
+            " table), or package://NAME/PATH inside a Python package"
         ),
     ],
     /,
@@ -26,8 +26,8 @@ def init(
         Literal["tables", "records", "functions"] | None,
         Parameter(
             name="--for",
-            help="what to publish of all columns: tables of all pairs (the default without a wish),"
-            " synthetic records, or densities",
+            help="publish for all columns: tables of all pairs (the default without a wish), synthetic"
+            " records, or densities",
         ),
     ] = None,
     wishes: Wishes = NO_WISHES,

@@ -117,8 +117,8 @@ def allow(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="default: the same fraction of the grant's beta as --alpha of the grant's alpha. With"
-            " concentrated composition: the beta for --alpha, by default the beta of the grant",
+            help="default: the grant's beta times --alpha / the grant's alpha. With concentrated"
+            " composition: the beta at which --alpha applies; default: the grant's beta",
         ),
     ] = "0",
     who: Who,
@@ -245,7 +245,7 @@ def reprice(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="beta of all past releases together; default: what was charged",
+            help="beta of all past releases together; default: the charged beta",
         ),
     ] = None,
     ledger: LedgerURL = None,

@@ -44,7 +44,7 @@ def verify(
             said.append(
                 "budget: not checked, as no ledger here has the dataset (name one with --ledger)"
             )
-    finally:  # what was found before a fault is said too
+    finally:  # results before a fault are printed too
         output.answer("\n".join(said), found)
 
 

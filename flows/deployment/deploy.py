@@ -1,13 +1,12 @@
-"""Deploys an agency's plans to a Prefect server: a work pool, and these deployments:
+"""Deploys an agency's plans to a Prefect server, as a work pool and these deployments:
 
     release/PLAN                   one for each plan, on its schedule if it has one
-    ad hoc release/ad-hoc-release  a form: which plan, which of the releases that it opens to requests or
-                                   wishes over its columns, what share of its budget; none if no plan
-                                   opens any
+    ad hoc release/ad-hoc-release  a form: a plan, releases that it opens or wishes over its columns,
+                                   and a part of its budget; none if no plan opens any
     audit/audit-a-plan             a form: which plan
 
-Deploying again updates what has changed and keeps late runs, which are still due.  Deployments refer
-to plans by name, not by path, so that a worker on another machine finds them in its own folder.
+Deploying again updates what has changed and keeps late runs, which are still due.  Deployments name
+plans without a path, so that a worker on another machine finds them in its own folder.
 """
 
 import shlex
@@ -45,11 +44,11 @@ from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
 
 NO_VARIABLES = {"type": "object", "properties": {}, "additionalProperties": False}
-"""A run may choose no settings of its process.  Prefect's own template lets whoever starts a run set its
-command, its folder and its environment, which names the ledger."""
+"""A run cannot choose settings of its process. In Prefect's own template, people who start a run can set
+its command, folder and environment, which names the ledger."""
 
 FORMS = {"ad hoc release/ad-hoc-release", "audit/audit-a-plan"}
-"""These deployments stay while a plan waits for its budget: their runs may wait for a decision."""
+"""These deployments stay while a plan waits for its budget, because runs may wait for a decision."""
 
 
 class Deployed(NamedTuple):
@@ -62,7 +61,7 @@ class Deployed(NamedTuple):
 def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     """Deploy every plan in the folder to the configured Prefect server.
 
-    ``own``: the server and its worker are this process's own and go on where no plan can be paid.
+    ``own``: server and worker belong to this process, and continue even if no plan can be paid.
 
     A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
@@ -84,7 +83,7 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once, own)
-        # First, because a deployment that is made again loses the tag of an exhausted budget.
+        # Read first, because deploying again removes the tag of an exhausted budget.
         resume_schedules()
         deployed = [
             _deploy(
@@ -114,7 +113,7 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
 def plans_to_deploy(
     folder: Path, say: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Plan], list[BudgetError]]:
-    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals of others.
+    """The valid plans of the folder that fit their budget, by name, and the errors of those that do not.
 
     ``say``: called with the reason for each plan that is skipped; by default the log.
     """
@@ -156,7 +155,7 @@ def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[
 
 
 def _make_pool(client: SyncPrefectClient, runs_at_once: int, own: bool) -> None:
-    # The Python of other machines is unknown here; their workers find it themselves.
+    # The path of Python on other machines is unknown here; their workers find it.
     command = {"command": f"{shlex.quote(sys.executable)} -m {engine.__name__}"} if own else {}
     template = {
         "job_configuration": {"stream_output": True} | command,

@@ -36,9 +36,9 @@ from tasks.workplace.step import log_line
 HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
-MISSED_ROUNDS = 45  # rounds of RESUME_SECONDS: how soon a missed release is notified
+MISSED_ROUNDS = 45  # in rounds of RESUME_SECONDS: how soon a missed release is notified
 STOP_SECONDS = 30
-LOG_BYTES = 10_000_000  # a release writes 3,000
+LOG_BYTES = 10_000_000  # a release writes 3,000 bytes
 
 
 def serve(
@@ -46,7 +46,7 @@ def serve(
 ) -> None:
     """Start everything, call ``ready`` with the UI's address, and run until a signal ends this process.
 
-    Plans that the budget does not cover are deployed once it does; meanwhile forms and approvals go on.
+    Plans that the budget does not cover are deployed once it does; meanwhile forms and approvals work.
     Raises ``InputError`` if the port is taken or no plan is valid, ``DPReleaseError`` if server or
     worker does not start or ends by itself.
     """
@@ -76,7 +76,7 @@ def serve(
         from flows.operation.lost import POOL, end_lost_runs
         from flows.operation.notify import notify_lost, notify_missed
 
-        notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
+        notify_lost(end_lost_runs())  # our worker has not started, so no process works on them
 
         def deployed() -> int:
             """Deploy the plans; returns the number of plans that the budget does not cover."""
@@ -90,7 +90,7 @@ def serve(
         stack.enter_context(run_module(worker, folder / "worker.log", lock))
         ready(f"http://{HOST}:{port}")
         rounds = count()
-        # Until server or worker has ended; WNOWAIT leaves its status to whoever waits for it below.
+        # Until server or worker has ended; WNOWAIT keeps its status for the wait below.
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(RESUME_SECONDS)
             shorten_logs(folder)
@@ -131,9 +131,9 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         )
     defaults = {
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
-        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # else our lines outside runs warn
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # else lines outside runs cause warnings
         "PREFECT_CLI_PROMPT": "false",
-        "PREFECT_WORKER_QUERY_SECONDS": "2",  # by default whoever fills in a form waits for ten
+        "PREFECT_WORKER_QUERY_SECONDS": "2",  # ten would delay every run from a form
         "OPENBLAS_NUM_THREADS": "1",
     }
     return {name: os.environ.get(name, value) for name, value in defaults.items()} | fixed
@@ -141,10 +141,10 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
 
 @contextmanager
 def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a module with its arguments; its process and all child processes end when the block does.
+    """Run a module in a process; this process and its children end with the block.
 
-    The process inherits the file descriptors ``held`` of locks, so they stay locked if this process is
-    killed.
+    ``held``: file descriptors of locks. The process inherits them, so the locks remain if this process
+    is killed.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -152,7 +152,7 @@ def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.
             stdout=output,
             stderr=output,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which ends them in order
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the others in order
             pass_fds=held,
         )
         try:
@@ -169,8 +169,10 @@ def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.
 
 
 def shorten_logs(folder: Path) -> None:
-    """Move what long logs hold to NAME.log.1, in place of what was there; their processes, which append,
-    keep them open.  What is written in between is lost."""
+    """Copy each long log to NAME.log.1 and empty it.
+
+    The processes that append to it keep it open.  What they write between the two steps is lost.
+    """
     for log in folder.glob("*.log"):
         with suppress(OSError):  # the next round may go better
             if log.stat().st_size > LOG_BYTES:
@@ -186,8 +188,8 @@ def _alone(folder: Path) -> Iterator[int]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"{home()}: another dprelease serve, or a process that a killed one left, uses this"
-                f" home: end its processes, or set DPRELEASE_HOME"
+                f"{home()}: another dprelease serve, or a process left by a killed one, uses this home:"
+                " end its processes, or set DPRELEASE_HOME"
             ) from None
         yield lock.fileno()
 
@@ -197,7 +199,7 @@ def require_free(port: int) -> None:
     if not 0 < port < 2**16:
         raise InputError(f"--port {port}: write a number from 1 to {2**16 - 1}")
     with socket.socket() as probe:
-        # As the server sets it: otherwise the port of a server that ended just now would count as used.
+        # As the server sets it; otherwise the port of a server that has just ended counts as used.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

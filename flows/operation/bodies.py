@@ -1,26 +1,26 @@
-"""What a request without the agency's key may say: of a run that is asked for, and of a run's state.
+"""The fields that a request without the agency's key may contain, for a new run or a run's state.
 
-Prefect's documents can say much more.  The ``data`` of a state names a file of the worker and how to
-read it, which can run a program.  Details of a state say where the answer to a form is kept, and a
-policy of a run that it does not wait for an answer.  So a document may hold the fields that Prefect's
-pages fill in for people, and others only if they are empty.
+Prefect accepts dangerous fields too. The ``data`` of a state names a file of the worker and a way to
+read it, which can run a program. A state's details can redirect the answer to a form, and a run's policy
+can skip the wait for an answer. So only the fields that Prefect's pages fill in are allowed; any other
+field must be empty.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 Document = Any
-"""What JSON holds."""
+"""A value read from JSON."""
 
 _STATES = ("SCHEDULED", "CANCELLING", "CANCELLED")
-"""Start it, again or later, or end it.  What else happens to a run is for its worker to say."""
+"""Start a run, now, again or later, or end it. Only the worker sets other states."""
 
 _RUN = {"name", "tags", "idempotency_key", "parameters", "enforce_parameter_schema", "state"}
 _STATE = {"type", "name", "message", "state_details"}
 
 
 def may_ask(document: Document) -> bool:
-    """Whether it only asks for a run of a deployment, with these parameters, now or at some time."""
+    """Whether the document only requests a run of a deployment, with parameters, now or later."""
     if not _has_only(document, _RUN | {"work_queue_name"}):
         return False
     state = document.get("state")
@@ -32,12 +32,12 @@ def may_ask(document: Document) -> bool:
 
 
 def may_set(document: Document) -> bool:
-    """Whether it only starts a run, again or later, or ends it."""
+    """Whether the document only starts a run, again or later, or ends it."""
     return _has_only(document, {"state", "force"}) and _is_state(document.get("state"))
 
 
 def may_answer(document: Document) -> bool:
-    """Whether it only fills in the form of a run that waits."""
+    """Whether the document only fills in the form of a waiting run."""
     return _has_only(document, {"run_input"})
 
 
@@ -46,7 +46,7 @@ RULES: Mapping[str, Callable[[Document], bool]] = {
     "set_state": may_set,
     "resume": may_answer,
 }
-"""By the last part of a path."""
+"""The rule for each last part of a path."""
 
 
 def _has_only(document: Document, fields: set[str]) -> bool:
@@ -68,7 +68,7 @@ def _is_state(state: Document) -> bool:
 
 
 def _is_rendered(value: Document) -> bool:
-    """Whether the server would make the value from a template, or from a variable of its own."""
+    """Whether the server would compute the value from a template or from a variable."""
     if isinstance(value, dict):
         kind = value.get("__prefect_kind")
         return kind not in (None, "none", "json") or any(map(_is_rendered, value.values()))

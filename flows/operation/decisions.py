@@ -1,9 +1,9 @@
 """A Prefect server that asks the ledger before it accepts our forms, and stores proofs instead of
 tokens.
 
-The run resumes later, or fails, and meanwhile another person may decide elsewhere.  So the decision is
-recorded in the ledger while the form is being sent; if the ledger refuses it, the form stays open and
-the server answers with the reason.  Everybody who can open the page could read a token; a proof is valid
+The run resumes some time after the form was sent, and another person may decide meanwhile. So the server
+records the decision when it receives the form. If the ledger refuses it, the form stays open and the
+server answers with the reason.  Everybody who can open the page could read a token; a proof is valid
 only for one run and one plan.  The server needs the ledger and the folder of plans.
 """
 
@@ -32,12 +32,12 @@ def record_decisions() -> None:
     from fastapi.concurrency import run_in_threadpool
     from prefect.server import models
 
-    known: Any = models  # its decorators hide what they return
+    known: Any = models  # Prefect's decorators hide return types
     flow_run_input, flow_runs, flows = known.flow_run_input, known.flow_runs, known.flows
     store = flow_run_input.create_flow_run_input
 
     async def recorded(session: Any, flow_run_input: Any) -> Any:
-        name, of, last = flow_run_input.key.partition("-response")  # as Prefect names an answer
+        name, of, last = flow_run_input.key.partition("-response")  # Prefect's name for an answer
         forms = {f"suspended-{KEY}": _record, f"suspended-{CONSENT}-": _proven}
         take = next((forms[each] for each in forms if name.startswith(each)), None)
         if of and not last and take:
@@ -58,7 +58,7 @@ def record_decisions() -> None:
 
 
 def _record(flow: str, run: Any, name: str, form: str) -> str:
-    """The form as it is; its decision is recorded."""
+    """Record the decision in the form; return the form unchanged."""
     from flows.operation.notify import names_of
 
     if run.deployment_id is None:
@@ -81,7 +81,7 @@ def _record(flow: str, run: Any, name: str, form: str) -> str:
 
 
 def _proven(flow: str, run: Any, name: str, form: str) -> str:
-    """The form with a proof in place of its token; raises ``InputError`` if the token is wrong."""
+    """Replace the token in the form by a proof; raises ``InputError`` if the token is wrong."""
     from flows.operation.notify import names_of
 
     ledger = _ledger(

@@ -1,4 +1,4 @@
-"""Runs Prefect's API inside this process, on loopback, so that no server has to be started.
+"""Runs Prefect's API inside this process, on loopback, so that nobody has to start a server.
 
 Prefect itself would start a second process and wait for it; serving the same API from a thread is
 quicker.  Its database is in dprelease's home, closed to other users, and the API needs a password
@@ -50,23 +50,22 @@ _QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_CLI_PROMPT": "false",
-    # A release uses no blocks, and reading those of all libraries takes a quarter of the API's start.
+    # A release uses no blocks, and reading all libraries' blocks takes a quarter of the API's start.
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
     "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
-    # Client and server are one process, whose password no browser has.
+    # Client and server are in one process, and no browser has the password.
     "PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
     "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false",
 }
 
 
 class EmbeddedFlow(Flow[P, R]):
-    """A flow that, when it is called, first starts the API that it needs; a worker calls ``fn`` instead.
+    """A flow that starts the API when it is called. A worker calls ``fn`` instead.
 
-    If a configured API stops answering while the function runs, the function's own result or error
-    counts.
+    If a configured API stops answering during the run, the function's result or error still counts.
     """
 
-    if not TYPE_CHECKING:  # callers see the signature of the decorated function
+    if not TYPE_CHECKING:  # type checkers see the signature of the decorated function
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             _OUTCOMES.clear()  # a process such as a notebook may run several flows
@@ -149,7 +148,7 @@ def prefect_api() -> Iterator[None]:
         if "PREFECT_LOGGING_LEVEL" not in os.environ:
             _leave_the_terminal_to_us()
         chosen = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
-        # By default each request waits a minute for a lost server, which a release does not need.
+        # By default each request waits a minute for a lost server; a release can do without it.
         with temporary_settings({} if chosen else {PREFECT_CLIENT_MAX_RETRIES: 2}):
             yield
         return
@@ -157,14 +156,14 @@ def prefect_api() -> Iterator[None]:
     if not database.exists():
         log_line("first run in this home: creating Prefect's database")
     with ExitStack() as stack:
-        with locked(home() / "prefect.lock"):  # two first runs must not both make the database
+        with locked(home() / "prefect.lock"):  # two first runs must not both make it
             if _is_current(database):
                 stack.enter_context(
                     temporary_settings({PREFECT_API_DATABASE_MIGRATE_ON_START: False})
                 )
             url = stack.enter_context(_served())
-        # Nothing reads the heartbeats and events of a run in its own process, and each run would
-        # wait for them, and complain of those that it could not send before its API ended.
+        # Nothing reads heartbeats and events if API and run share a process. The run would wait for
+        # them, and report every event that it could not send before the API ended.
         own = {PREFECT_API_URL: url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
         stack.enter_context(temporary_settings(own))
         EventsWorker.set_client_override(NullEventsClient)
@@ -173,7 +172,7 @@ def prefect_api() -> Iterator[None]:
 
 
 def _is_current(database: Path) -> bool:
-    """Whether Prefect uses this file, and its schema is that of the installed version of Prefect.
+    """Whether Prefect uses this file, and its schema has the version of the installed Prefect.
 
     Prefect's own check imports a library for 0.2 s, also when there is nothing to migrate.
     """
@@ -194,7 +193,7 @@ def _is_current(database: Path) -> bool:
 
 @functools.cache
 def _bear_a_lost_server() -> None:
-    """Once an event could not be sent to the server, drop those of the next minute silently.
+    """After an event could not be sent to the server, silently drop all events for a minute.
 
     Otherwise Prefect tries to send each event for seven seconds, even while the process ends, and
     reports each failure. The run itself reports the lost server once.
@@ -241,8 +240,8 @@ def _served() -> Iterator[str]:
         create_app(ephemeral=True), host="127.0.0.1", port=0, log_level="critical", lifespan="on"
     )
     server = uvicorn.Server(config)
-    run = contextvars.copy_context().run  # with the settings that hold here
-    # A daemon, so that a server that hangs does not keep the process from ending.
+    run = contextvars.copy_context().run  # with the settings of this context
+    # A daemon thread, so that the process can end even if the server hangs.
     thread = threading.Thread(target=run, args=(server.run,), name="prefect-api", daemon=True)
     thread.start()
     try:
@@ -265,11 +264,11 @@ def _served() -> Iterator[str]:
 
 
 def _forget_old_runs() -> None:
-    """Have an API that lives as long as one run delete old runs too."""
+    """Make an API that exists only for one run delete old runs too."""
     from prefect.server.services.db_vacuum import schedule_vacuum_tasks
     from prefect.server.services.perpetual_services import get_perpetual_services
 
-    # Prefect does so only in servers that stay; where none does, the database would grow for ever.
+    # Prefect deletes only in permanent servers; without one, the database would grow for ever.
     for service in get_perpetual_services():
         if service.function is schedule_vacuum_tasks:
             service.run_in_ephemeral = True

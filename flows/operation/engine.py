@@ -1,7 +1,7 @@
 """Carries out one run of a worker: ``python -m flows.operation.engine``.
 
-Prefect's own worker starts a process that imports Prefect only to start a second one, and each ends by
-freeing all of its objects.  This is the second alone, which ends at once.
+Prefect's own worker starts a process that imports Prefect only to start a second process; both free all
+objects when they end. This module is only the second process, and ends without freeing.
 """
 
 import runpy

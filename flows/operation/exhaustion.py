@@ -1,7 +1,7 @@
 """Pauses a schedule that its dataset's budget no longer covers, and resumes it after a grant.
 
-Otherwise such a schedule would fail at every due time.  A deployment that was paused here has the tag
-``budget exhausted``; one that a person paused does not have it and is left alone.
+Otherwise such a schedule would fail at every due time.  Deployments that are paused here get the tag
+``budget exhausted``. Deployments that a person paused lack the tag and stay paused.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """The form of a suspended Prefect run, in which a disclosure officer decides about a release.
 
-A run of a deployment suspends itself and ends; when the form is filled in, Prefect starts it again from
-the beginning, and it finds its draws and the decision in the ledger (``flows.operation.decisions``).
+A run of a deployment suspends itself and ends. When somebody fills in the form, Prefect starts the run
+again, and it finds its draws and the decision in the ledger (``flows.operation.decisions``).
 """
 
 from itertools import pairwise
@@ -57,13 +57,13 @@ class Review(RunInput):
 def ask_in_form(
     plan: Plan, release_id: str, made: PreparedBundle, known: Decision | None
 ) -> Decision | None:
-    """Return the officer's decision; a run of a deployment suspends itself unless it is ``known``.
+    """Return the officer's decision; without a ``known`` one, a run of a deployment suspends itself.
 
-    The run waits as many days as the plan says, and then fails; a decision by the command line still
-    counts.  Plain Prefect servers accept the form without recording the decision, so it is recorded
+    The run waits the number of days in the plan, and then fails; the command line still accepts a
+    decision.  Plain Prefect servers accept the form without recording the decision, so it is recorded
     here; raises ``LedgerError`` if it contradicts an earlier one.
     """
-    # An answered form is read also where a decision is known, because the two may contradict.
+    # An answered form is read even if a decision is known, because it may contradict the decision.
     if not deployment.id or (known and True not in _answers(KEY)):
         return known
     show_preview(plan, release_id, made)
@@ -83,8 +83,7 @@ def ask_in_form(
 def await_submission(plan: Plan) -> None:
     """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume.
 
-    The answer is only valid for this version of the plan: if the agency has changed it, the run waits
-    again.
+    If the agency changes the plan meanwhile, the run waits for a new answer.
     """
     if not deployment.id:
         raise InputError(
@@ -106,8 +105,8 @@ class Consent(RunInput):
 def await_token(plan: Plan) -> None:
     """Suspend a run of a deployment, which has charged nothing, until its analyst agrees to this plan.
 
-    The server replaces the token by a proof (``flows.operation.decisions``), because whoever can open
-    Prefect's page can read the forms.  Raises ``InputError`` if the server stored the token itself.
+    The server replaces the token by a proof (``flows.operation.decisions``), because everybody who can
+    open Prefect's page can read the forms.  Raises ``InputError`` if the server stored the token itself.
     """
     if not deployment.id:
         raise InputError("only a run of a deployment can wait for a token; use `dprelease ask`")
@@ -131,8 +130,8 @@ def await_token(plan: Plan) -> None:
 
 def _suspended(key: str, **options: Any) -> Any:
     """Suspend this run; once a person has resumed it, return the contents of the form."""
-    # A run that ended while it waited, and is retried, needs another key: Prefect suspends a run only
-    # once under each.
+    # A retry of a run that ended while it waited needs another key: Prefect uses each key only once per
+    # run.
     unanswered = _answers(key).count(False)
     try:
         return suspend_flow_run(key=f"{key}-{unanswered}" if unanswered else key, **options)
@@ -142,7 +141,7 @@ def _suspended(key: str, **options: Any) -> Any:
 
 
 def _answers(key: str) -> list[bool]:
-    """For each time that this run was suspended under such a key: whether an answer resumed it."""
+    """For each suspension of this run with a key that starts so: whether an answer resumed the run."""
     with get_client(sync_client=True) as client:
         states = client.read_flow_run_states(UUID(flow_run.id))
     states.sort(key=lambda state: state.timestamp)

@@ -1,9 +1,9 @@
-"""What a server's login may ask for, and what needs the agency's key.
+"""Which requests to a Prefect server need only its login, and which need the agency's key.
 
-Prefect has one login for all, and its whole API is open to whoever has it: also work pools and
-deployments, which name the program that a worker runs.  So a server that knows the agency's key answers
-other requests only if they read, request a release with a deployment's form, or cancel, retry or resume
-a run.  What such a request may say is in ``flows.operation.bodies``.
+Prefect has one login for everybody, and the login opens the whole API, even work pools and deployments,
+which name the program that a worker runs.  So a server that has the agency's key allows requests without
+it only to read, to request a release with a deployment's form, and to cancel, retry or resume a run.
+``flows.operation.bodies`` lists the fields of such requests.
 
     DPRELEASE_AGENCY_KEY             the key, where the server or `dprelease deploy` is started
     PREFECT_CLIENT_CUSTOM_HEADERS    {"Dprelease-Agency": "KEY"}, where a worker is started
@@ -46,14 +46,14 @@ _POSTED = re.compile(
     r"|/ui/[a-z_]+/[a-z-]+"
     rf"|/deployments/{_ID}/create_flow_run|/flow_runs/{_ID}/(resume|set_state)"
 )
-"""What is posted without a key, after the API's base path: questions first."""
+"""Paths that need no key with POST, after the API's base path: queries first."""
 
 _FOLLOWED = ("/events/out", "/logs/out")
-"""What a page follows through a websocket."""
+"""Websockets that a page listens to."""
 
 
 class Gate:
-    """An ASGI application that passes on what may be asked, and answers the rest with 403."""
+    """An ASGI application that passes on allowed requests, and answers others with 403."""
 
     def __init__(self, app: App, key: str, base: str = "/api") -> None:
         self._app, self._key, self._base = app, key.encode(), base.rstrip("/")
@@ -81,7 +81,7 @@ class Gate:
             return path in _FOLLOWED
         if scope["method"] == "POST":
             return _POSTED.fullmatch(path.rstrip("/")) is not None
-        # Blocks may hold secrets, which a query can ask for.
+        # Blocks may contain secrets, which a query can read.
         return scope["method"] in ("GET", "HEAD", "OPTIONS") and "block_documents" not in path
 
     def _has_key(self, scope: Scope) -> bool:
@@ -97,7 +97,7 @@ async def _refuse(send: Send) -> None:
 
 
 async def _checked(receive: Receive, rule: Callable[[Any], bool]) -> bytes | None:
-    """The body, written anew; None if it may not pass."""
+    """The request's body, serialised again; None if it is not allowed."""
     read, more = bytearray(), True
     while more:
         message = await receive()
@@ -109,14 +109,14 @@ async def _checked(receive: Receive, rule: Callable[[Any], bool]) -> bytes | Non
             return None
     try:
         document = json.loads(read or b"{}")
-        # Written anew, so that the server reads exactly what was checked.
+        # Serialised again, so that the server reads exactly what was checked.
         return json.dumps(document, allow_nan=False).encode() if rule(document) else None
     except (ValueError, RecursionError):
         return None
 
 
 def _with_body(scope: Scope, body: bytes) -> Scope:
-    """The request with this body, whatever its headers said of another."""
+    """The request's scope with the length of this body in its headers."""
     of_body = (b"content-length", b"content-type", b"content-encoding", b"transfer-encoding")
     kept = [(name, value) for name, value in scope["headers"] if name.lower() not in of_body]
     said = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
@@ -124,7 +124,7 @@ def _with_body(scope: Scope, body: bytes) -> Scope:
 
 
 class _Once:
-    """Gives the body once, and then what else is received, such as that the sender has gone."""
+    """A function that returns the body once, and then further messages, such as a disconnection."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body
@@ -138,7 +138,7 @@ class _Once:
 
 
 def guard(key: str, base: str) -> None:
-    """Put a gate before every application that uvicorn runs in this process from now on."""
+    """Check the requests to every application that uvicorn runs in this process from now on."""
     import uvicorn
 
     run = uvicorn.run
@@ -156,22 +156,22 @@ def headers_with(key: str) -> str:
 
 
 def make_key(folder: Path) -> str:
-    """The key of the server in this private folder, which is made once."""
+    """The key of the server, from this private folder; made at the first call."""
     file = folder / "agency-key"
-    if not file.exists() or not file.read_text():  # whoever wrote it may have been killed
+    if not file.exists() or not file.read_text():  # the process that wrote it may have been killed
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as made:
             made.write(secrets.token_urlsafe(32))
     return file.read_text()
 
 
 def trouble(error: Exception) -> str:
-    """What is wrong with the server at which a request failed; the text follows "the server"."""
+    """The reason why a request to the server failed, in words that follow "the server"."""
     from httpx import HTTPStatusError, codes
 
     if isinstance(error, HTTPStatusError) and REFUSAL in error.response.text:
         return (
-            f"says that {REFUSAL}: set {KEY} as on the server, or beside `dprelease serve` its"
-            " DPRELEASE_HOME"
+            f"says that {REFUSAL}: set {KEY} to the server's key or, on the machine of `dprelease"
+            " serve`, DPRELEASE_HOME to its home"
         )
     if isinstance(error, HTTPStatusError) and error.response.status_code == codes.UNAUTHORIZED:
         return "asks for a login: set PREFECT_API_AUTH_STRING=user:password"
@@ -182,7 +182,7 @@ def trouble(error: Exception) -> str:
 
 
 def show_key() -> None:
-    """Have requests show the environment's key, or to this machine the key of this home's server.
+    """Send the environment's key with requests or, to this machine, the key of this home's server.
 
     Call it before Prefect reads its settings.
     """

@@ -1,8 +1,8 @@
-"""The default release id of a run, made of public facts that never change.
+"""The default release id of a run, made from public facts that never change.
 
 A scheduled run is named by the time at which it was due, so that a late, repeated or resumed run is
-the same release.  A run that a person started also has four letters of its own id, which distinguish
-it from others of the same second.
+the same release.  If a person started the run, the release id also contains four letters of the run's
+id, which distinguish runs of the same second.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from dpcore.errors import InputError
 from tasks.workplace.schedule import run_id
 
 WORDS = {"release": "", "ad hoc release": "ad-hoc", "audit": "audit"}
-"""The text that each flow puts into the ids of its runs."""
+"""The word of each flow in the release ids of its runs."""
 
 
 def own_release_id(plan: str) -> str:

@@ -1,9 +1,9 @@
 """A Prefect server in which, if its database is SQLite, one transaction writes at a time.
 
-Prefect's transactions read first and then write.  SQLite refuses such a write at once if another
-connection has written in between, so most of many simultaneous requests are lost: browsers do not repeat
-a request that was answered with 503.  Here a transaction that may write waits for its turn before it
-reads, and only then gets a connection, so that it waits neither for SQLite nor for a free connection.
+Prefect's transactions read first and then write.  SQLite refuses the write if another connection has
+written in between. So most of many simultaneous requests fail, and browsers do not repeat them.  Here a
+transaction that may write waits for its turn before it gets a connection and reads, so that it need not
+wait for SQLite or for a free connection.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ def write_in_turn() -> None:
         self: Any, session: Any, with_for_update: bool = False
     ) -> AsyncIterator[Any]:
         turn = turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-        # For update: another process may write as well, and SQLite waits for it only where a
-        # transaction begins with a write.
+        # For update: another process may write too, and SQLite waits for it only if a transaction begins
+        # with a write.
         async with turn, begin(self, session, with_for_update=True) as transaction:
             yield transaction
 

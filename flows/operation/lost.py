@@ -1,9 +1,9 @@
 """Ends the runs that a killed worker left behind; otherwise each would occupy one of the pool's slots.
 
-``dprelease serve`` ends them at its start, before its worker runs.  Workers on other machines come and
-go, so two automations of the Prefect server watch over their runs: a run without heartbeats counts as
-crashed, and a run that a worker took and never began starts again.  The server may forget runs of the
-second kind; every run that ends looks for them, and so does ``dprelease deploy``.
+``dprelease serve`` ends them at its start, before its worker runs.  For workers on other machines, two
+automations of the Prefect server watch the runs: a run without heartbeats counts as crashed, and a run
+that a worker took and never began starts again. The server may forget runs of the second kind. So every
+run that ends looks for them, and so does ``dprelease deploy``.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ SILENT_BEATS = 3
 BEGINS_WITHIN = timedelta(minutes=5)
 FORGOTTEN_AFTER = 2 * BEGINS_WITHIN
 TAKEN = ("Pending", "Submitting", "InfrastructurePending")
-"""The events' names contain the name of a state; a type of states has several names."""
+"""Names of events contain names of states; one type of state has several names."""
 
 SETTLED = ("Scheduled", "AwaitingRetry", "Late", "Suspended", "Paused", "Cancelling", "Cancelled")
 BEGUN = ("heartbeat", "Running", "Retrying", "Completed", "Failed", "Crashed", "TimedOut")
@@ -54,7 +54,7 @@ def end_lost_runs() -> list[tuple[str, FlowRun]]:
     """
     ended = []
     with get_client(sync_client=True) as client:
-        # Until none is left, because the server lists a limited number at a time.
+        # Repeated until no run is left, because the server lists a limited number at a time.
         while runs := _runs_of_pool(client, StateType.PENDING, StateType.RUNNING):
             for run in runs:
                 lost = run.state_type == StateType.RUNNING
@@ -69,7 +69,7 @@ def end_lost_runs() -> list[tuple[str, FlowRun]]:
 def free_slots() -> None:
     """Restart the runs that a worker took long ago and never began.
 
-    The server does so too, and sooner, but forgets some runs if it is stopped meanwhile.
+    The server does this sooner, but forgets some runs if it is stopped meanwhile.
     """
     long_ago = datetime.now(UTC) - FORGOTTEN_AFTER
     with get_client(sync_client=True) as client:
@@ -80,14 +80,14 @@ def free_slots() -> None:
 
 
 def _runs_of_pool(client: SyncPrefectClient, *types: StateType) -> list[FlowRun]:
-    """The next runs of this pool in states of these ``types``."""
+    """The first runs of this pool with states of these ``types``, as many as the server lists."""
     states = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(types)))
     mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
     return client.read_flow_runs(flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine)
 
 
 def watch_over_runs() -> None:
-    """Make the server end or restart the runs that any worker leaves behind."""
+    """Make the server end or restart runs that a worker left behind."""
     free_slots()
     with get_client(sync_client=True) as client:
         for automation in watches():
@@ -101,8 +101,7 @@ def watch_over_runs() -> None:
 def watches() -> Iterator[AutomationCore]:
     """Yield the two automations that watch over runs.
 
-    A run sends its heartbeat as often as ``PREFECT_FLOWS_HEARTBEAT_FREQUENCY`` says; this setting must
-    be the same for workers and on the machine that deploys.
+    Workers and the machine that deploys must have the same ``PREFECT_FLOWS_HEARTBEAT_FREQUENCY``.
     """
     beat = timedelta(seconds=get_current_settings().flows.heartbeat_frequency or 180)
     yield _unless(
@@ -124,7 +123,7 @@ def watches() -> Iterator[AutomationCore]:
 def say_that_it_waits() -> None:
     """Make the server expect no heartbeats from the current run, which was suspended."""
     # Prefect's own event has the time of the server's clock, which may be before the last heartbeat, and
-    # a restarted server holds it back for 15 minutes, as it has not seen the preceding state's event.
+    # a restarted server delays it by 15 minutes, because it has not seen the preceding state's event.
     run = {"prefect.resource.id": f"{RUN}.{flow_run.id}"}
     emit_event(f"{RUN}.waits", run, related=[_TAGGED])
 

@@ -63,8 +63,8 @@ MOST_SINGLY = 3
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify the kind of error that ended a run, and the number of attempts."""
-    # Without `_sync` it would be a coroutine where a loop runs, as in a notebook.
+    """Notify of the kind of error that ended a run, and of the number of attempts."""
+    # Without `_sync`, Prefect returns a coroutine if an event loop runs, as in a notebook.
     error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
@@ -80,7 +80,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
 
 
 def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify that a run ended without an error of its own."""
+    """Notify that a run ended without a reported error."""
     notify(*names_of(flow.name, flow_run), CRASHED)
 
 
@@ -91,7 +91,7 @@ def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify if the budget of a dataset covers only a few more runs of its plan's schedule."""
+    """Notify if the dataset's budget covers only a few more runs of the plan's schedule."""
     plan = _plan(flow_run)
     if plan is None or plan.operation.schedule is None:
         return
@@ -115,7 +115,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
 def notify_missed(folder: Path) -> None:
     """Notify of due times that passed long ago without a release, also for plans that have no run now.
 
-    A schedule that the budget does not cover is left out: its pause was notified.
+    Schedules that are paused for lack of budget are left out, because their pause was notified.
     """
     if not ledger_exists():
         return
@@ -147,7 +147,7 @@ def _notify_of_late(plan: Plan, path: Path, but: str = "", since: timedelta = ti
     ledger = Ledger(ledger_url(), create=False)
     found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
     late = [each for each in found if each.release_id != but]
-    # One more than are notified singly shows that there are many; the others need no request each.
+    # One more than are notified singly shows that there are many. No further requests are needed.
     new = [
         each
         for each in late[-MOST_SINGLY - 1 :]
@@ -190,7 +190,7 @@ def _last_grant(dataset: str) -> str:
 
 
 def _asked(run: FlowRun) -> dict[str, Any]:
-    """The arguments of a run; only the plan for a deployment's, as anybody may have set the others."""
+    """The arguments of a run; for a deployment only the plan, as anybody may have set the others."""
     kept = {"plan": str(run.parameters.get("plan"))}
     if run.deployment_id:
         return kept | {"plan": plan_name(Path(kept["plan"]))}

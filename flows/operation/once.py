@@ -23,7 +23,7 @@ def first_time(dataset: str, event: str) -> bool:
     """
     digest = hashlib.sha256(f"{dataset}\n{event}".encode()).hexdigest()[:32]
     said = VariableCreate(name=f"dprelease_said_{digest}", value=f"{dataset}: {event}")
-    # Created without a look first: the server's unique names decide between machines.
+    # Created without a check first: names on the server are unique, so only one machine succeeds.
     try:
         with get_client(sync_client=True) as client:
             client.create_variable(said)

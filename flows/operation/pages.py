@@ -1,10 +1,10 @@
 """A Prefect server whose pages load nothing from other hosts.
 
-``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with seven differences.
-Four keep browser and server from asking other hosts: there is no second UI, the first has a content
-security policy, the pages of the API are not offered, and no lists are fetched.  Decisions in forms are
-recorded at once (``flows.operation.decisions``), and no request is lost when many come at a time
-(``flows.operation.in_turn``).  Who has the login alone can change nothing that says what a worker runs
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with seven changes.
+Four keep browser and server from contacting other hosts: there is no second UI, the first has a content
+security policy, the API has no pages, and no lists are fetched.  Decisions in forms are recorded at once
+(``flows.operation.decisions``), and no request is lost if many come at once
+(``flows.operation.in_turn``). With the login alone nobody can change the program that a worker runs
 (``flows.operation.gate``).
 """
 
@@ -27,7 +27,7 @@ _STATIC = "PREFECT_SERVER_UI_STATIC_DIRECTORY"
 def start(arguments: list[str]) -> None:
     """Run ``prefect server`` with these arguments in this process.
 
-    The copy of the UI is in the folder that Prefect's setting names, or else in PREFECT_HOME.
+    The copy of the UI is in the folder of Prefect's setting, by default in PREFECT_HOME.
     """
     from prefect.cli import app
     from prefect.settings import (
@@ -38,7 +38,7 @@ def start(arguments: list[str]) -> None:
 
     for argument in arguments:
         if argument.startswith(("--workers", "-b", "--background")):
-            # the server would run in processes that know nothing of what is changed in this one
+            # the server would run in other processes, without the changes made in this one
             sys.exit(
                 f"{argument}: leave it out; this server runs in one process, in the foreground"
             )
@@ -58,7 +58,7 @@ def start(arguments: list[str]) -> None:
         guard(key, PREFECT_SERVER_API_BASE_PATH.value() or "/api")
     else:
         print(
-            f"{KEY} is not set: whoever has the server's login can have workers run any program",
+            f"{KEY} is not set: anybody with the server's login can make workers run any program",
             file=sys.stderr,
         )
     sys.argv = ["prefect", "server", *arguments]
@@ -70,7 +70,7 @@ def offer_no_api_pages() -> None:
     from fastapi import FastAPI
 
     # They load scripts from other hosts.
-    defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither itself
+    defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither option
     defaults |= {"docs_url": None, "redoc_url": None}
 
 
@@ -80,7 +80,7 @@ def _fetch_no_lists() -> None:
 
     # Otherwise the server asks GitHub when somebody opens the pages of blocks or of work pools.
     KNOWN_VIEWS.clear()
-    KNOWN_VIEWS["aggregate-worker-metadata"] = ""  # from nowhere, so that its copy is used
+    KNOWN_VIEWS["aggregate-worker-metadata"] = ""  # no address, so that the server uses its copy
 
 
 def _prepare(folder: Path) -> None:
@@ -89,15 +89,15 @@ def _prepare(folder: Path) -> None:
     from prefect.settings import PREFECT_UI_API_URL
 
     folder.mkdir(parents=True, exist_ok=True)
-    # The second UI contacts an analytics host, and no setting turns it off.  A server offers a UI only
-    # if it can copy it, and a dangling link in place of the copy prevents that.
+    # The second UI contacts an analytics host, and no setting turns it off. A server offers a UI only if
+    # it can copy it; a dangling link at that path prevents the copy.
     second = folder / "v2"
     if not second.is_symlink():
         second.symlink_to("not-offered")
-    create_ui_app(ephemeral=False)  # copies the pages, unless this version's are there
+    create_ui_app(ephemeral=False)  # copies the pages, unless the copy has this version
     index = folder / "v1" / "index.html"
     if index.exists():  # the operator may have switched the UI off
-        # The first UI shows logos from other hosts, which this policy keeps out.
+        # The first UI loads logos from other hosts; this policy blocks them.
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", index.read_text())
         policy = _policy(PREFECT_UI_API_URL.value() or "")
         index.write_text(page.replace("<head>", f"<head>{policy}", 1))

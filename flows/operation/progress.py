@@ -21,17 +21,17 @@ from tasks.explain.work import START, work_of
 from tasks.workplace.step import LOGGER, StepProgress
 
 SHARES = {"draw": (0.0, 0.3), "write tables": (0.3, 1.0), "synthesize": (0.0, 1.0)}
-"""For each step: where its part of the work for its release begins and ends, as fractions."""
+"""For each step: the fractions of the work for its release that are done before and after it."""
 
 WHOLE = {
-    "check budget": 0.5,  # starting up is over
+    "check budget": 0.5,  # start-up is finished
     "short audit": 0.7,
     "ingest": 0.73,
     "validate": 0.77,
     "tally": 0.8,
     "publish": 1.0,
 }
-"""For each step of the whole run: the fraction of the work outside releases that is done after it."""
+"""For each step of the whole run: the fraction of the work outside releases that is then done."""
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def draw_table(name: str, noisy: Noisy) -> Table:
 
 
 def noisy_of(columns: Mapping[str, NDArray[Any]]) -> Noisy:
-    """The draw behind the columns of its table."""
+    """The draw, read back from the columns of its table."""
     words = [np.asarray(c, dtype=np.int64) for name, c in columns.items() if name != "value"]
     values = np.asarray(columns["value"], dtype=np.int64)
     return Noisy(values, in_words(np.stack(words)) if words else None)

@@ -2,21 +2,21 @@
 
 <dataset>/<release_id>/
   manifest.json        this document
-  tables/*.parquet     histograms and margins; also as CSV, but where the plan wants none;
+  tables/*.parquet     histograms and margins; also as CSV, unless the plan wants none;
                        one file for a release of more than 1,000 tables
-  replicates/*.parquet  row by row beside the table of the same name: its numbers with their noise
-                       drawn again; as CSV where they are few
+  replicates/*.parquet  the numbers of the table of the same name, row by row, with noise drawn again;
+                       small files also as CSV
   replicates/README.md  how to compute errors with them, in pandas, R or SQL
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
-  microdata/*.members.parquet  with `linked`, the members of the synthetic units
-  microdata/*.implicates.parquet  several files of records in one, which differ as noise may have been
+  microdata/*.members.parquet  with `linked`: the members of the synthetic units
+  microdata/*.implicates.parquet  several versions of the records, to show the effect of noise
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
   analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
-  report.html          all this for people
-  README.md            how to open these very tables, in pandas, R or SQL
+  report.html          a report for readers
+  README.md            how to open these tables, in pandas, R or SQL
   datapackage.json, registry.yaml, dcat.json, croissant.json, ddi.xml, codebook.csv   (schemas.documents)
   SHA256SUMS           digests of all of them
   SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
@@ -44,12 +44,12 @@ REPLICATES = (
 
 IMPLICATES = (
     "Each implicate has as many records as the survey, and the implicates differ from each other as"
-    " privacy noise would make them. Do not analyse them as one file, or one of them alone: repeat the"
-    " analysis in each of the M implicates as if it were the survey. With the estimates q and squared"
-    " standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q) includes"
-    " sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of freedom."
-    " mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for questions"
-    " about columns that were measured together; the table of spread lists the pairs for which"
+    " privacy noise would make them. Do not analyse them as one file, and do not use only one: repeat"
+    " the analysis in each of the M implicates as if it were the survey. With the estimates q and"
+    " squared standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q)"
+    " includes sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of"
+    " freedom. mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for"
+    " questions about columns that were measured together; the table of spread lists the pairs for which"
     " implicates differ too little."
 )
 
@@ -69,7 +69,7 @@ class Guarantee(Section):
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
-    domain: str = Field(description="The set of tables for which the guarantee holds.")
+    domain: str = Field(description="The set of tables to which the guarantee applies.")
 
     @property
     def budget(self) -> Budget:
@@ -78,7 +78,7 @@ class Guarantee(Section):
 
 
 def privacy_statement(plan: Plan) -> str:
-    """The guarantee of a release in words and numbers."""
+    """The guarantee of a release, in words and numbers."""
     kept, protection = plan.promise, plan.protection
     form = "randomly differentially private" if kept.gamma else "differentially private"
     words = [
@@ -101,9 +101,9 @@ def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
     return (
         "Random differential privacy is weaker than differential privacy: it assumes that the records"
         " are independent draws from one population, and it protects a record and its replacement"
-        " drawn at random, except with probability gamma. Up to about"
-        f" {math.ceil(gamma * rows)} of the {rows} people, those who are rare in the published"
-        " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
+        f" drawn at random, except with probability gamma. Up to about {math.ceil(gamma * rows)} of the"
+        f" {rows} people, those with rare answers in the published tables, may have no protection. gamma"
+        " bounds that probability because the ledger accepts it"
         " only from a plan that was fixed before the dataset's first release."
     )
 
@@ -118,12 +118,10 @@ class ReleaseRecord(Section):
     alpha: Rational
     beta: Rational
     gamma: Rational
-    rho: Rational = Field(
-        description="What it cost, instead of alpha, with concentrated composition."
-    )
+    rho: Rational = Field(description="Its price with concentrated composition, instead of alpha.")
     event: dict[str, str]
     draw_sha256: str
-    errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
+    errors: dict[str, float] = Field(description="Expected errors, computed before the draw.")
     error_notes: dict[str, str] = Field(
         default={}, description="The assumptions of some of these errors."
     )
@@ -143,10 +141,10 @@ class ReleaseRecord(Section):
 
 
 class Understated(Section):
-    """How many times too small standard errors are if one treats the records as a survey.
+    """Factors by which standard errors are too small if one treats the records as a survey.
 
-    The median and the 90% quantile, over the slopes of one column on another, for all pairs of columns
-    that were measured together.
+    The median and the 90% quantile over the slopes of one column on another, for all pairs of columns
+    measured together.
     """
 
     median: float
@@ -159,10 +157,10 @@ class SynthesisRecord(Section):
     name: str
     source: str = Field(description="The release that the records were drawn from.")
     refined_by: dict[str, str] = Field(
-        description="For each column whose values inside bins follow a release: that release's name."
+        description="For each column with bins: the name of the release that values inside bins follow."
     )
     followed: list[str] = Field(
-        default=[], description="Other releases whose tables the records follow too."
+        default=[], description="Further releases; the records follow their tables too."
     )
     file: TableFile
     members: TableFile | None = Field(

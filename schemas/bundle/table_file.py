@@ -22,7 +22,7 @@ class UncertaintyRecord(Section):
 
 
 class ReplicatesRecord(Section):
-    """The file of replicates of a table: a column of it with noise drawn again, to compute errors."""
+    """The file of a table's replicates: one of its columns with noise drawn again, to compute errors."""
 
     path: str
     bytes: int
@@ -77,7 +77,7 @@ class TableFile(Section):
     @property
     def tables(self) -> list["TableFile"]:
         """One file for each of its tables (``filters``)."""
-        # What is kept is compared with others: a file that kept itself would be compared for ever.
+        # Cached values take part in comparisons: a file that cached itself would be compared for ever.
         return [self] if len(self.holds) < 2 else self.held_tables
 
     @cached_property

@@ -1,15 +1,15 @@
-"""Says for readers of a bundle whether synthetic tables are as good as their plan requires."""
+"""Sentences on whether synthetic tables meet the plan's quality criteria."""
 
 from schemas.bundle.manifest import Manifest
 
 
 def judged(manifest: Manifest) -> dict[str, str]:
-    """For each synthetic table whose quality was measured, a sentence on whether it is good enough."""
+    """For each synthetic table with measured quality, whether it meets the criteria, in words."""
     said: dict[str, str] = {}
     for release in manifest.releases:
         if release.kind == "quality":
             facts, criteria = release.facts, f"all criteria of {release.name}"
-            verdict = f"The records do not meet {criteria}, which says what was measured."
+            verdict = f"The records do not meet {criteria}; its table shows the measurements."
             if facts["accepted"]:
                 verdict = f"The records meet {criteria}."
             if facts["withheld"]:

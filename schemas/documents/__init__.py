@@ -4,13 +4,14 @@
     registry.yaml      a record for the OpenDP registry of deployments
     dcat.json          a DCAT-US 3 dataset
     croissant.json     a Croissant dataset, for tools of machine learning
-    ddi.xml            a DDI codebook, as data archives keep
+    ddi.xml            a DDI codebook, for data archives
     codebook.csv       the survey's columns, categories and labels
-    README.md          how to open these very tables
+    README.md          how to open these tables
     replicates/README.md   how to compute errors with them
 
-What a plan does not state is left out, never made up; so a record may lack what its standard asks
-for until the plan says it (``publication``: publisher, contact, curator_type, region, intended_use).
+What a plan does not state is left out, never made up; so a document may lack facts that its standard
+requires, unless the plan states them (``publication``: publisher, contact, curator_type, region,
+intended_use).
 """
 
 from collections.abc import Mapping
@@ -43,8 +44,7 @@ _LAST: list[tuple[Manifest, dict[str, str]]] = []
 
 def documents(manifest: Manifest) -> Mapping[str, str]:
     """The text of every document, by its path in the bundle."""
-    # Those of the last manifest are cached, and so cannot be changed: a bundle is verified twice while
-    # it is made.
+    # Cached for the last manifest, because a bundle is verified twice while it is made; read-only.
     for known, found in _LAST:
         if known == manifest:
             return MappingProxyType(found)

@@ -1,7 +1,7 @@
 """``codebook.csv``: a row for every category, level and labelled value of a published column, or one row
-for a column without any.
+for a column without these.
 
-Where there are synthetic records, the last column warns of standard errors that are computed from them.
+For synthetic records, the last column warns about standard errors computed from them.
 """
 
 import csv
@@ -33,7 +33,7 @@ TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "te
 
 
 def codebook(manifest: Manifest, plan: Plan) -> str:
-    """The codebook as CSV, its columns as in ``HEADER``; empty where they do not apply."""
+    """The codebook as CSV, with the columns ``HEADER``; cells are empty if they do not apply."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     made_up = {name for t in plan.synthesis for name in plan.built[t.from_].domain.names}

@@ -1,7 +1,7 @@
 """``croissant.json``: the bundle as a dataset of Croissant 1.0 (MLCommons), for machine learning.
 
-Every Parquet file is a file object with its digest, and a record set with a field for each column;
-columns of replicates have none.
+Every Parquet file is a file object with its digest, and a record set with a field for each column except
+columns of replicates.
 """
 
 from typing import Any

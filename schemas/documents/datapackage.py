@@ -2,8 +2,8 @@
 
 Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
 labels, bounds.  Facts for which the standard has no key have keys of our own: ``unit``,
-``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words for
-them, but its own library does not count the bytes of a Parquet file and reports it as broken.
+``survey_column`` and ``uncertainty``.  Digests and sizes are only in the manifest: the standard has keys
+for them, but its library miscounts the bytes of Parquet files and reports them as broken.
 """
 
 import re
@@ -51,12 +51,12 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
 
 
 def resource_name(path: str) -> str:
-    """The name of a table's resource: its path, reduced to the characters that are allowed in names."""
+    """The name of a table's resource: its path, without characters that names may not contain."""
     return identifier(path.removesuffix(".parquet").replace("/", "-")).lower()
 
 
 def _licence(text: str) -> dict[str, str]:
-    """A licence with its identifier, such as CC0-1.0, or its address; other words are in the report."""
+    """A licence with its identifier, such as CC0-1.0, or its address; no other text."""
     address = licence_address(text)
     if re.fullmatch(r"[\w.+-]+", text):
         return {"name": text} | ({"path": address} if address else {})
@@ -113,7 +113,7 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     if column.label and name == about:
         field["title"] = column.label
     if _listed(name, table, column) and name == about:
-        # The library reads a null among real numbers as NaN, which is in no list and out of all bounds.
+        # The library reads a null among real numbers as NaN, which breaks all bounds and lists.
         if table.columns[name] != "double" or not (column.nullable or table.holds):
             field["constraints"] = {"enum": list(column.listed or ())}
         field["categories"] = _categories(column)
@@ -128,7 +128,7 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
 
 
 def _listed(name: str, table: TableFile, column: Column) -> bool:
-    """Whether a published column holds the values that the plan lists for the survey's column."""
+    """Whether a published column contains the values that the plan lists for the survey's column."""
     if not isinstance(column, CategoricalColumn):
         return column.listed is not None
     return len(column.categories) <= MOST_LISTED and table.columns[name] == _arrow_type(column)

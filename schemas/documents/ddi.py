@@ -1,8 +1,8 @@
 """``ddi.xml``: the survey's columns as a DDI-Codebook 2.5 document (DDI Alliance), for archives.
 
 It describes the release, the files of synthetic records, and every column of the plan: its values with
-their labels, its bounds and its unit.  Everything is public; the only number of records is the one that
-the plan states.
+their labels, its bounds and its unit.  Everything is public; the number of records is the one in the
+plan.
 """
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring

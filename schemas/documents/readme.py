@@ -1,4 +1,4 @@
-"""``README.md`` of a bundle shows how to open a table in the reader's own program, and
+"""``README.md`` of a bundle shows how to open a table in pandas, R or SQL, and
 ``replicates/README.md`` how to compute the error of any sum, share or ratio.
 
 The texts are ``readme.md.jinja`` and ``replicates.md.jinja``.  Their code uses a table of this bundle,
@@ -25,7 +25,7 @@ from schemas.text import escape
 
 MOST_LISTED = 12
 SERIES = ("quantity", "period")
-"""Tables of a series hold several quantities: the examples are about this one."""
+"""Tables of a series contain several quantities; the examples use this one."""
 
 
 def _literal(value: str | bool | float) -> str:
@@ -67,7 +67,7 @@ class RowCondition:
 
 @dataclass(frozen=True)
 class Example:
-    """A table of the bundle, and a condition on its rows; ``whole``: the file that holds the table."""
+    """A table of the bundle, and a condition on its rows; ``whole``: the file with the table."""
 
     file: TableFile
     whole: TableFile
@@ -115,8 +115,7 @@ class Example:
 
     @property
     def read_in_r(self) -> str:
-        """R code to read the table, with the classes that R would guess wrong: digits as codes, T and F
-        as text."""
+        """R code to read the table, with classes where R would guess wrong: codes of digits, T and F."""
         if not self.whole.csv_sha256:
             return f'arrow::read_parquet("{self.file.path}")'
         kinds = {"string": "character", "bool": "logical"}
@@ -185,8 +184,7 @@ def replicates_readme(manifest: Manifest, plan: Plan) -> str:
 
 
 def _example(have: list[TableFile], plan: Plan) -> Example:
-    """An example: the first table with a column of the survey's own values, else one with bins, else
-    any."""
+    """An example: the first table with a column of survey values, else with bins, else any table."""
     tables = [table for each in have for table in each.tables[:MOST_LISTED]]
     found = [(file, condition) for file in tables for condition in _conditions(file, plan)]
     found.sort(key=lambda each: not each[1].equal)
@@ -201,7 +199,7 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:
             continue
         column = plan.described_columns[about]
         if plan.series is not None and about == plan.series.column:
-            continue  # every row of the table is of the same period
+            continue  # all rows of the table have the same period
         if isinstance(column, CategoricalColumn):
             value = next((each for each in column.categories if each != ""), None)
             if name == about and value is not None:  # "" is like null in CSV files
@@ -215,13 +213,11 @@ def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
     if record.kind in ("density", "function", "mean-curve"):
         return "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
     if record.kind == "heaping":
-        return (
-            "values that passed a threshold, so their sums mean nothing, and counts by roundness."
-        )
+        return "values that passed a threshold, so do not add them up, and counts by roundness."
     if "threshold" in record.facts:
         return (
-            "counts that passed a threshold are too large on average and the others are missing, so"
-            " their sums mean nothing; use the interval of each cell."
+            "counts that passed a threshold are too large on average and the others are missing, so do"
+            " not add them up; use the interval of each cell."
         )
     if any({"estimate", "noisy_count"} & set(file.columns) for file in missing):
         return "use the columns of errors and intervals, and the Python reader for sums."

@@ -49,8 +49,8 @@ def registry(manifest: Manifest, plan: Plan) -> str:
                 "release_type_details": f"It took {total(plan.prices.values())} of a budget"
                 f" of {plan.budget.caps} that the plan states; a ledger charges every release to it"
                 f"{_composed(plan)}."
-                + " More releases of this plan follow on a schedule. The budget is never refreshed: what"
-                " was spent counts for good, and only a decision of the publisher adds to it."
+                + " More releases of this plan follow on a schedule. The budget is never refreshed:"
+                " spent amounts stay spent, and only a decision of the publisher adds to it."
                 * manifest.scheduled,
                 "data_source_type": "Dynamic" if manifest.scheduled else "Static",
                 "access_type": "Non-interactive",
@@ -115,7 +115,7 @@ def _variant(guarantee: Guarantee) -> str:
 
 def _unprotected(plan: Plan) -> str:
     rest = (
-        "in the plan that manifest.json holds: none of it is taken from the records"
+        "in the plan in manifest.json: none of it is taken from the records"
         f"{plan.protection.except_found}."
     )
     if plan.adjacency.public_rows:
@@ -144,7 +144,7 @@ def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
 
 
 def _preprocessing(plan: Plan) -> str:
-    """What happens to records before they are counted: public rules, applied to each unit alone."""
+    """The changes to records before they are counted, by public rules that use each unit alone."""
     done = []
     if plan.protection.total:
         done.append(f"Values are made valid: {RULES[plan.invalid]}.")
@@ -161,7 +161,7 @@ def _preprocessing(plan: Plan) -> str:
     if drawn := plan.drawn_settings:
         done.append(f"Found in the records, with noise and within the budget: {', '.join(drawn)}.")
     rest = (
-        f"{'other ' * bool(drawn)}columns, bounds, bins and parameters are those of the plan, which is"
+        f"{'other ' * bool(drawn)}columns, bounds, bins and parameters are stated in the plan, which is"
         " fixed before the records are read."
     )
     return " ".join([*done, f"{'All' if done else 'None on the records:'} {rest}"])

@@ -1,4 +1,4 @@
-"""Facts that several standards ask for: names of a release's parts, its licence and its citation."""
+"""Facts that several standards require: names for a release's tables, its licence and its citation."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from schemas.plan.publication import Publication
 
 def identifier(text: str) -> str:
     """A name in ASCII letters, digits and . _ - =, which all standards allow. If characters were
-    replaced, it ends with a part of the text's digest, so that no two texts get one name.
+    replaced, it ends with a part of the text's digest, so that different texts get different names.
 
     >>> identifier("age_from"), identifier("body mass"), identifier("größe")
     ('age_from', 'body-mass-096b2044', 'gro-e-d353a267')
@@ -28,8 +28,7 @@ def identifier(text: str) -> str:
 
 
 def licence_address(text: str) -> str | None:
-    """The address of a licence: the one in its text, or that of its SPDX identifier; None without
-    either.
+    """The address of a licence, from its text or its SPDX identifier; None without either.
 
     >>> licence_address("CC-BY-4.0"), licence_address("CC BY, https://example.org/by")
     ('https://spdx.org/licenses/CC-BY-4.0.html', 'https://example.org/by')
@@ -52,13 +51,13 @@ def description(manifest: Manifest, publication: Publication) -> str:
 
 
 def as_json(document: Mapping[str, Any]) -> str:
-    """The document without keys that are None: what a plan does not state is left out."""
+    """The document as JSON, without keys that are None, which the plan does not state."""
     known = {key: value for key, value in document.items() if value is not None}
     return json.dumps(known, indent=2, ensure_ascii=False) + "\n"
 
 
 def keywords(manifest: Manifest, plan: Plan) -> list[str]:
-    """Differential privacy, and the columns of the survey of which something is published."""
+    """The keywords: differential privacy, and the survey's columns in published tables."""
     found = {t.about.get(name, name) for t in manifest.tables for name in t.columns}
     return ["differential privacy", *(name for name in plan.described_columns if name in found)]
 

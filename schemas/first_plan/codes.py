@@ -63,7 +63,7 @@ def _unquoted(place: str, part: str) -> str:
 
 
 def as_codes(codes: list[str], together: bool = True) -> list[str | int]:
-    """Codes as whole numbers if all are written as such, or, if not ``together``, those that are."""
+    """Convert codes to whole numbers if all are whole; if not ``together``, each one that is."""
     whole = [re.fullmatch(r"0|-?[1-9]\d{0,17}", code) is not None for code in codes]
     if together:
         whole = [all(whole)] * len(codes)

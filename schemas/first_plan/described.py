@@ -1,6 +1,6 @@
-"""The columns of a table in a first plan, described from their names and types and from a questionnaire.
+"""Describes the columns of a first plan, from a table's names and types and from a questionnaire.
 
-A column of dates becomes a column for each of its parts.
+A column of dates becomes one column for each part of the date.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from schemas.survey.columns import nameable
 from schemas.survey.dates import RANGES, Part
 
 ROWS = 10_000
-"""The number of records for which a first plan is made, as the real one may be private."""
+"""The number of records assumed in a first plan, because the real number may be private."""
 
 
 class ColumnType(StrEnum):
-    """The kind of a column, as its type in the table shows it."""
+    """The kind of a column, from its type in the table."""
 
     TRUTH = "truth"
     TEXT = "text"
@@ -77,7 +77,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Described:
-    """A table. ``table``: kinds of columns by name, in order; ``questions``: by column, or empty."""
+    """A table. ``table``: its columns' kinds by name, in order; ``questions``: by column, or empty."""
 
     table: Mapping[str, ColumnType]
     questions: Mapping[str, Question]
@@ -139,7 +139,7 @@ class Described:
 
     @property
     def with_weight(self) -> Described:
-        """The same, with the weight as an additional column if the largest weight is known."""
+        """The table with the weight as an additional column, if the largest weight is known."""
         name, question = self.role("weight") or ("", Question("", {"upper": None}))
         upper, step = question.keys["upper"], question.keys.get("step")
         if upper is None:
@@ -185,7 +185,7 @@ class Described:
         return [own for own, part in self._parts(name, kind) if part] if kind in PARTS else []
 
     def _parts(self, name: str, kind: ColumnType) -> Iterator[tuple[str, Part | None]]:
-        """Yield the column itself, or for a date a name and the part for each part that may vary."""
+        """Yield the column and None or, for a date, a name and the part for each part that may vary."""
         if kind not in PARTS:
             yield name, None
             return
@@ -196,7 +196,7 @@ class Described:
             if part == "year" and len(years - {BLANK}) == 1:
                 continue
             own = f"{name[:80]}_{part}"
-            # Without capitals: two columns that differ only there are refused.
+            # In lower case, because plans refuse columns that differ only in capitals.
             while own.lower() in taken:
                 own += "_"
             yield own, part
@@ -238,7 +238,7 @@ class Described:
         question = self.said.get(name)
         parts = [(own, part) for own, part in self._parts(name, kind) if own in wanted]
         if parts and kind in PARTS:
-            yield f"# Parts of {flow(name)}; remove those that are not needed."
+            yield f"# Parts of {flow(name)}; remove parts that are not needed."
         for own, part in parts:
             yield f"{flow(own)}:"
             if part is None and question is None:
@@ -265,7 +265,7 @@ class Described:
 def with_names(
     table: Mapping[str, ColumnType], questions: Mapping[str, Question]
 ) -> tuple[dict[str, ColumnType], dict[str, Question]]:
-    """The table and the questions, with new names for described columns with invalid names."""
+    """The table and the questions, with new names for described columns whose names are not valid."""
     own = {name: name for name in (*table, *questions)}
     for name, question in questions.items():
         if name in table and question.type not in (*ROLES, *DATES) and not nameable(name):

@@ -1,9 +1,9 @@
 """Plans for wishes over columns that another plan describes and opens to requests.
 
-The planner chooses the releases as for a new table, but every trial is the real plan, with its rows,
-privacy unit, relation and budget, and with only the opened columns. So a formula or a group cannot use
-any other column, and the tried plan is the released plan.  The same plan and wishes always give the same
-releases.
+The planner chooses the releases as for a new table, but tries every choice in the real plan, with its
+rows, privacy unit, relation and budget, and with only the opened columns. So formulas and groups cannot
+use any other column, and the tried plan is the released plan.  The same plan and wishes always give the
+same releases.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def planned(
 
 def described(plan: Plan, columns: Sequence[str]) -> Described:
     """Columns of a plan as a questionnaire would describe them."""
-    # The questions decide the kinds of all columns, so those of the table are never looked at.
+    # The questions decide the kinds of all columns, so the table's kinds are not used.
     table = {name: ColumnType.OTHER for name in plan.columns if name in columns}
     questions = {name: _question(plan.columns[name]) for name in table}
     for role, key in DESIGN.items():
@@ -107,7 +107,7 @@ class PlannedUse(ColumnUse):
 
     @property
     def heaped(self) -> list[str]:
-        """None under basic composition: records with a share of the budget would be too inaccurate."""
+        """Empty under basic composition: their release would cost the records too much accuracy."""
         return super().heaped if self.plan.budget.composition == "concentrated" else []
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ class SmallerDraft(Draft):
 
     @property
     def _left_out(self) -> dict[str, None]:
-        """The plan's keys about its survey that no release of this draft uses, each set to None."""
+        """The plan's keys on the survey that no release of this draft uses, each set to None."""
         found: dict[str, None] = {} if self.weighted else {"weights": None}
         models = any(section.keys["kind"] == "model" for section in self.sections)
         for key in ("strata", "cluster"):
@@ -155,7 +155,7 @@ class SmallerDraft(Draft):
         return found
 
     def _payable(self, keys: Mapping[str, Any]) -> dict[str, Any]:
-        """The section, without Gaussian noise in tables if the plan requests no beta for it."""
+        """The section, without Gaussian noise in tables if the plan requests no beta."""
         pure = self.plan.budget.composition == "basic" and not self.plan.requested.beta
         if pure and keys.get("mechanism") == "discrete-gaussian":
             return {**keys, "mechanism": "discrete-laplace"}

@@ -1,15 +1,15 @@
-"""Writes a first plan for a table: from the names and types of its columns, a questionnaire and wishes.
+"""Writes a first plan for a table, from the names and types of its columns, a questionnaire and wishes.
 
-The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the plan has the one that
-minimises the sum of the expected errors of all wishes.  These errors are computed at nominal values,
-before rows and budget are known.  If release i has the error c_i with the whole budget, it has the error
-c_i / w_i^p with the share w_i, where p is 1, or 1/2 for shares of rho, and
+The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the planner takes the one
+with the smallest sum of the expected errors of all wishes. These errors are computed at nominal rows and
+budget.  If release i has the error c_i with the whole budget, it has the error c_i / w_i^p with the
+share w_i, where p is 1, or 1/2 for shares of rho, and
 
-    sum of c_i / w_i^p  is least for  w_i in proportion to  c_i^(1 / (1 + p)).
+    sum of c_i / w_i^p  is smallest for  w_i proportional to  c_i^(1 / (1 + p)).
 
-Records get at least a third, because they answer all the questions that no wish names.
+Records get at least a third, because they answer all questions that nobody wished for.
 
-Every plan without a blank in its columns has been read in the same way as by ``dprelease explain``.
+A plan whose columns have no blank is validated, at nominal values, before it is written.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ INSIDE = 0.2
 MOST_WEIGHT = 20
 
 HOPELESS = 20 * GOOD
-"""Larger errors count as this one: noise hides the answer to the wish."""
+"""Larger errors count as this error: noise hides the answer to the wish."""
 
 OUT_OF_REACH = ROUGH
-"""Limit of an error with the whole budget at alpha 1: a share of a budget that protects anybody hardly
-reduces it enough."""
+"""Larger errors, with the whole budget at alpha 1, are out of reach: no share of a protective budget
+reduces them enough."""
 
 HIDDEN = (
     "At {rows:,} records and alpha 1 noise hides this release even with the whole budget, so its share"
@@ -69,17 +69,17 @@ OF_RECORDS = 1 / 3
 """The least share of the budget for records."""
 
 MOST_TOGETHER = 2**16
-"""If all columns together have more cells than this, tables of pairs are more accurate."""
+"""If all columns together have more cells than this, a joint histogram is not tried."""
 
 SHARED = "These shares of the budget minimise the sum of the expected errors of all releases."
 WITH_RECORDS = f"{SHARED} Records get at least a third, because they are for all other questions."
 
 REFUSED = re.compile(r"^no plan can fulfil these wishes:\s*releases\[0\]\.(formula: )?")
-"""The beginning of a refusal of the only release of a plan."""
+"""The beginning of the message that refuses a plan's only release."""
 
 ModelError = Callable[[Plan, str, str], float]
-"""Gives the privacy error of a plan's model, in sampling errors; raises ``InputError`` if there is
-none."""
+"""Returns the privacy error of a plan's model, relative to its sampling error; raises ``InputError`` if
+the plan has no answer."""
 
 
 def first_plan(
@@ -101,7 +101,7 @@ def first_plan(
     if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
         of = of.with_weight
         wishes = said.read(of)
-    if of.period and of.role("unit"):  # which may be in several periods, so only tables can answer
+    if of.period and of.role("unit"):  # units may be in several periods, so only tables can answer
         wishes = [wish.as_model if wish.kind == "mean" else wish for wish in wishes]
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
     return draft.serve(wishes).finished().text
@@ -116,11 +116,11 @@ class Draft(Written):
     """A cache of the errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
-        """The best draft for the wishes."""
+        """The draft that answers the wishes; each choice minimises the cost."""
         draft = self
-        # In this order: tables may be added to those of the records, and models fitted to either.
+        # In this order, because tables may be added to the records' tables, and models fitted to both.
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
-        if "records" in of_all:  # which follow all pairs
+        if "records" in of_all:  # synthetic records follow all pairs
             draft = draft.having(draft.together(self.use.records(of_all["records"])))
             if self.use.heaped and draft.section("microdata-margins"):
                 draft = draft.having(self.use.heaping())
@@ -169,7 +169,7 @@ class Draft(Written):
         if len(columns) < 3 or "rules" in section.keys:
             return section
         if records and not {self.of.columns[name] for name in columns} <= FEW:
-            return section  # whose bins are finer than those of a histogram
+            return section  # its bins are finer than the bins of a histogram
         joint = replace(self.use.histogram(columns), wishes=section.wishes)
         if "weighted" not in section.keys:
             joint = joint.without_weights(WEIGHTLESS if records else UNWEIGHTED)
@@ -211,8 +211,7 @@ class Draft(Written):
         return draft.having(draft.usable(self.use.tables(own), draft.quieter)) if own else draft
 
     def among(self, name: str, wish: Wish) -> Draft | None:
-        """The draft with a table added to the release ``name``; None if its cells would not suit
-        readers."""
+        """The draft with a table added to release ``name``; None if its cells do not suit readers."""
         held = next(each for each in self.sections if each.name == name)
         bins = held.keys.get("bins", {})
         readable = self.use.bins(wish.columns, many=False)
@@ -240,7 +239,7 @@ class Draft(Written):
         best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
         if best.cost == math.inf:
             if self.sections:
-                _ = self.trial  # else the fault is that of an earlier wish
+                _ = self.trial  # raises if an earlier wish is at fault
             try:
                 _ = options[0].errors  # the reason why the model cannot be measured comes first
                 options[-1]._fit(wish)
@@ -329,10 +328,10 @@ class Draft(Written):
 
     @cached_property
     def _shares(self) -> Mapping[str, float]:
-        """The share of the budget for each release, which add up to 1 (see above).
+        """The share of the budget for each release; shares add up to 1 (see the module).
 
-        A release hidden by noise at any share gets the smallest one, so that others keep theirs.
-        Raises ``InputError`` if no plan can answer the wishes.
+        A release that noise hides at any share gets the smallest share, so that it takes little from
+        others. Raises ``InputError`` if no plan can answer the wishes.
         """
         reached = {name: error or GOOD for name, error in self.errors.items() if error is not None}
         fewest = min(reached.values(), default=1.0)
@@ -345,8 +344,8 @@ class Draft(Written):
 
     @cached_property
     def errors(self) -> Mapping[str, float | None]:
-        """By release, the sum of the errors of its wishes within reach, with the whole budget; None if
-        there are none.
+        """For each release, the sum of the errors of its wishes with the whole budget, without errors
+        that are out of reach; None if all are.
 
         Raises ``InputError`` if no plan can answer the wishes.
         """
@@ -358,7 +357,7 @@ class Draft(Written):
 
     def _errors_of(self, section: PlannedRelease) -> Sequence[float]:
         """The error of each wish that a section answers."""
-        # By its text, because a section holds dictionaries, which cannot be keys.
+        # The key is text, because a section contains dictionaries, which are not hashable.
         if (key := repr(section)) not in self.known:
             self.known[key] = self._computed(section)
         return self.known[key]
@@ -367,7 +366,7 @@ class Draft(Written):
         fitted = section.keys["kind"] != "model"
         models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial
-        # Nothing is known before the columns are described, so all releases count the same.
+        # Before the columns are described nothing is known, so all releases have the same error.
         if plan is None:
             return [1.0]
         if not section.wishes:
@@ -386,7 +385,7 @@ class Draft(Written):
                 error = GOOD * ratio
         else:
             error = relative_error(built, shares)
-        # Capped, because an infinite cost means that no plan answers the wish.
+        # Capped, because an infinite cost would mean that no plan answers the wish.
         return GOOD if error is None else min(error, HOPELESS)
 
     def finished(self) -> Draft:

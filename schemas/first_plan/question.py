@@ -8,7 +8,7 @@ from schemas.survey.cells import Numbers
 
 
 class Condition(NamedTuple):
-    """A column, a sign and ``values`` as in the questionnaire. Only = and != allow several."""
+    """A column, a sign and ``values``, as in the questionnaire. Only = and != allow several values."""
 
     column: str
     sign: str
@@ -19,8 +19,8 @@ class Condition(NamedTuple):
 class Question:
     """The description of one column: its keys in a plan except ``type``, and the range of its numbers
     (``upper`` and ``step`` for a column that a plan does not describe).  ``role``: weight, stratum,
-    cluster, period or empty.  ``universe``: the conditions that all people who were asked satisfy;
-    ``answered``: whether all of them answered."""
+    cluster, period or empty.  ``universe``: the conditions under which people were asked; ``answered``:
+    whether they all answered."""
 
     type: str
     keys: Mapping[str, Any]

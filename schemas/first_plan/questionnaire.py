@@ -1,32 +1,32 @@
-"""A questionnaire as a CSV file: its description of each column becomes that column of a first plan.
+"""Reads a questionnaire, a CSV file that describes each column for a first plan.
 
     column,description,type,values,lower,upper,step,unit,missing,special
     SEX,Sex,,1=female; 2=male,,,,,,
     AGE,Age at the interview,,,16,99,,years,,
     PAY,Gross weekly pay,,,0,5000,0.01,pounds,-9; empty,400
 
-Only ``column`` is needed; a cell is empty where there is nothing to say.  ``values`` alone make a
-column categorical; ``lower`` and ``upper`` make it one of whole numbers, with ``values`` as labels, or
-of real ones if they or ``step`` have a decimal point.  ``type`` overrules this, and says ``date`` or
-``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
-are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
-may be empty.  ``special`` are numbers that many people have, such as a minimum wage or a top code: each
-gets a cell of its own, as zero does.  ``levels`` are all numbers that occur, where they are few, instead
-of bounds.  ``format`` is how the survey writes numbers or dates, as in a plan.  ``label`` is what
-readers call the column.  ``universe`` says who was asked, such as ``AGE >= 16 and WORKS = 1``: for all
-others the answer is missing; a code under ``missing`` with the label ``not asked`` says nothing else.
-In ``"a; b"=both; c`` the first value holds a semicolon.  The
-word ``open`` under ``values`` makes a column of categories that nobody can list, under ``lower`` and
-``upper`` one of numbers whose bounds nobody can state: the release finds them.
+Only ``column`` is required; other cells may be empty. ``values`` alone make a column categorical.
+``lower`` and ``upper`` make it a column of whole numbers, with ``values`` as labels, or of real numbers
+if they or ``step`` have a decimal point. ``type`` overrules this; ``date`` and ``time`` are for columns
+whose parts are released, between the years ``lower`` and ``upper``. ``missing`` lists codes for no
+answer, which ``values`` may name too, and the word ``empty`` if cells may be empty. ``special`` lists
+numbers that many people have, such as a minimum wage or a top code: like zero, each gets a separate
+cell. ``levels`` lists all numbers that occur, if they are few, instead of bounds. ``format`` is the
+survey's format of numbers or dates, as in a plan. ``label`` is the column's name for readers.
+``universe`` is the condition under which people were asked, such as ``AGE >= 16 and WORKS = 1``: for all
+others the answer is missing; a code under ``missing`` with the label ``not asked`` means only this. In
+``"a; b"=both; c`` the first value contains a semicolon. The word ``open`` means that the release finds
+the categories (under ``values``) or the bounds (under ``lower`` and ``upper``), because nobody can state
+them.
 
-Three types say that a column is not published: ``unit`` that its value is the same in all records of one
-person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
-population a record stands (``upper``: larger ones count as this one; ``step``: to what they are
-rounded), ``ignored`` that it is an identifier or free text.
+Columns of three types are not published: ``unit`` identifies the records of one person or household
+(``upper``: their largest number), ``weight`` is the number of people that a record represents
+(``upper``: larger weights count as this one; ``step``: weights are rounded to its multiples), and
+``ignored`` is an identifier or free text.
 
-Three types mark columns that are described like any other: ``stratum`` those of the groups within which
-the survey was drawn, ``cluster`` those of the clusters that were drawn, ``period`` the one that says to
-which period of a series a record belongs.
+Three types state the role of a column that is described like any other: ``stratum`` is the group within
+which the survey was drawn, ``cluster`` the cluster that was drawn, and ``period`` the period of a series
+to which a record belongs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not publish."""
 CODES = ("values", "levels", "special", "missing")
-"""Fields of numbers that stand for something else, which a weight cannot have."""
+"""Fields of codes, which a weight cannot have."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """Types of columns that a plan publishes, with the plan's key that also names the column."""
 PERIOD = "period"
@@ -89,7 +89,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
     Raises ``InputError``, with line and cell, if a question cannot be read or contradicts another.
     """
     try:
-        # Spreadsheets begin UTF-8 with a mark, which would be part of the first column's name.
+        # Spreadsheets begin UTF-8 with a mark, which would become part of the first column's name.
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
@@ -97,7 +97,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         raise InputError(
             f"{path}: cannot be read as UTF-8; save it from the spreadsheet as 'CSV UTF-8'"
         ) from None
-    # Where decimals have a comma, spreadsheets separate the cells of CSV by semicolons.
+    # If decimals have a comma, spreadsheets separate the cells of CSV by semicolons.
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -112,7 +112,8 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             )
     if "column" not in names:
         raise InputError(
-            f"{path}, line 1: has no `column`; the first line must hold names from {', '.join(HEADER)}"
+            f"{path}, line 1: has no `column`; the first line must contain names from"
+            f" {', '.join(HEADER)}"
         )
     found: dict[str, Question] = {}
     faults: list[str] = []
@@ -120,8 +121,8 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         place = f"{path}, line {line}"
         if None in row:
             raise InputError(
-                f"{place}: has more cells than the first line; put quotation marks around a cell"
-                f" that holds {delimiter}"
+                f"{place}: has more cells than the first line; put quotation marks around a cell that"
+                f" contains {delimiter}"
             )
         said = {key: (value or "").strip() for key, value in row.items()}
         name = said.pop("column")
@@ -135,7 +136,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             found[name] = _question(f"{place} ({name})", said)
         except InputError as fault:
             faults.append(str(fault))
-            # So that a second line on this column is still found.
+            # Stored even if it is at fault, so that a second line on this column is found.
             found[name] = Question("", {})
     for role in ("unit", "weight", *MARKS):
         several = [repr(n) for n, of in found.items() if role in (of.type, of.role)]
@@ -187,7 +188,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
     if step is None and said.get("special") and given and max(given) - min(given) <= 1:
-        whole = False  # a share: of whole numbers there would be none between special ones
+        whole = False  # a share: whole numbers would have none between special values
     written = any("." in said.get(key, "") for key in ("lower", "upper", "step", "levels"))
     bounded = unbounded or lower is not None or upper is not None or bool(levels)
     guess = (
@@ -204,7 +205,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(
             f"{place}, step: list the periods under `levels` instead, such as 2020; 2022"
         )
-    if kind == "integer" and values and not bounded:  # as codebooks call codes
+    if kind == "integer" and values and not bounded:  # the word for codes in codebooks
         kind = "categorical"
     if kind not in (types := (*TYPES, *ROLES, *MARKS)):
         raise InputError(
@@ -254,7 +255,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(
             f"{place}, universe: the parts of a date cannot be missing; leave it empty"
         )
-    if universe and "description" in keys:  # for readers; its first clause stays what they call it
+    if universe and "description" in keys:  # at the end: the first clause is a name
         keys["description"] = f"{keys['description']} (asked where {said['universe']})"
     answered = all(why.lower() == NOT_ASKED for why in no_answer.values())
     return Question(kind, keys, numbers, role, universe, answered)
@@ -345,8 +346,8 @@ def _between(
     unit = step or (Decimal(1) if kind == "integer" else None)
     if beyond := [code for code in values if not _within(code, lower, upper)]:
         raise InputError(
-            f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
-            " answer, put it under missing"
+            f"{place}, values: {beyond[0]!r} is outside {lower} to {upper}; if it means no answer, put"
+            " it under missing"
         )
     if odd := [code for code in special if not _within(code, lower, upper)]:
         raise InputError(f"{place}, special: {odd[0]!r} is not a number from {lower} to {upper}")

@@ -1,7 +1,7 @@
-"""The releases that serve wishes, as sections of a plan with the reason for each choice.
+"""The releases that answer wishes, as sections of a plan with the reason for each choice.
 
-Single values with separate cells, and the resolution of numbers, are the same for all releases of a
-plan, so they depend on all wishes together (``ColumnUse``).
+All releases of a plan have the same single values with separate cells and the same resolution of
+numbers. So these depend on all wishes together (``ColumnUse``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FINEST = 65536
 """Real numbers are rounded to this many cells. The default is right for maps, whose cells are pairs."""
 
 ALONE = "single-columns"
-"""The release of single columns that records of periods follow inside their bins."""
+"""The release of single columns that records of a series follow inside their bins."""
 
 FOR_MODELS = "tables-for-models"
 """The release of tables to which models are fitted."""
@@ -66,7 +66,7 @@ class PlannedRelease:
 
     def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> PlannedRelease:
         """The section with some keys and reasons changed."""
-        # For readers: the mechanism comes last in every section.
+        # The mechanism is the last key of every section, for readers.
         old = {**self.keys}
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}
@@ -80,7 +80,7 @@ class PlannedRelease:
 
     @property
     def with_gaussian_noise(self) -> PlannedRelease:
-        """The section with Gaussian noise, if it has requested tables; these are then ``margins``."""
+        """The section with Gaussian noise, as ``margins``, if all its wishes are tables."""
         if not self.wishes or any(wish.kind != "table" for wish in self.wishes):
             return self
         keys = {**self.keys}
@@ -112,7 +112,7 @@ class ColumnUse:
         return [name for name in self.of.columns if name in needed]
 
     def measured(self, wish: Wish) -> bool:
-        """Whether only a separate model can answer: for shares, or if the survey has a design."""
+        """Whether only a separate model can answer: the wish is a share, or the survey has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
         return wish.share or (asked and self.of.designed)
 
@@ -137,7 +137,7 @@ class ColumnUse:
     def bins(
         self, columns: Collection[str], many: bool
     ) -> Mapping[str, Sequence[float] | str | int]:
-        """Bins by column: ``many``, or the few that the questionnaire implies, or a blank."""
+        """Bins by column: many or few, from the questionnaire, or a blank."""
         found: dict[str, Sequence[float] | str | int] = {}
         for name in columns:
             if of := self.numbers.get(name):
@@ -174,7 +174,7 @@ class ColumnUse:
         return "log1p" if of.lower <= 1 else "log"
 
     def _needless(self, name: str) -> str:
-        """The special values that have separate cells without ``point_masses``."""
+        """The special values that get separate cells even without ``point_masses``."""
         if name not in self.numbers or name in self._in("density"):
             return ""
         labels, points = self.of.said[name].keys.get("labels", {}), self.points[name]
@@ -212,7 +212,7 @@ class ColumnUse:
         return ""
 
     def name(self, wish: Wish) -> str:
-        """A name for the release of a wish, which no other wish has."""
+        """A name for the release of a wish, different for each wish."""
         taken: list[str] = []
         for each in self.wishes[: self.wishes.index(wish) + 1]:
             taken.append(distinct(_words(each), taken))
@@ -253,7 +253,7 @@ class ColumnUse:
 
     @property
     def heaped(self) -> list[str]:
-        """Columns with several multiples of a step in a cell of the records."""
+        """Columns of numbers with a step, and with several values in a cell of the records."""
         if self.of.period:
             return []
         roles = ("weight", "stratum", "cluster")
@@ -265,15 +265,15 @@ class ColumnUse:
 
     def heaping(self) -> PlannedRelease:
         why = (
-            "Values of many people, such as 50,000 or a top code, and the roundness of all others. The"
-            " synthetic records follow both."
+            "Values that many people share, such as 50,000 or a top code, and the roundness of all"
+            " others. The synthetic records follow both."
         )
         keys = {"name": "shared-values", "kind": "heaping", "columns": self.heaped}
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
 
     @property
     def finer(self) -> list[str]:
-        """The columns of numbers that records of periods count in fewer cells than other records."""
+        """The columns of numbers with fewer cells because the plan is a series."""
         if not self.of.period:
             return []
         return [
@@ -283,10 +283,10 @@ class ColumnUse:
         ]
 
     def alone(self) -> PlannedRelease:
-        """Counts of single columns of numbers, for how values lie inside the bins of records."""
+        """Counts of single columns of numbers, which records follow inside their bins."""
         bins = {name: FINE for name in self.finer if self._fine(name)}
         keys = {"name": ALONE, "kind": "margins", "columns": self.finer, "ways": 1}
-        why = "Each number in many bins, because records follow how values lie inside their own."
+        why = "Counts in many bins, which the records follow inside their own bins."
         keys |= {"bins": bins} if bins else {}
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
 
@@ -374,12 +374,12 @@ class ColumnUse:
             crowded = any(self.numbers[n].lower == 0 for n in wish.columns if n in self.numbers)
             keys["bandwidth"] = 0.01 if crowded else 0.03
             why["bandwidth"] = (
-                f"A fraction of the range. No private bandwidth is possible, because {reason}."
+                f"A fraction of the range, because no private bandwidth is possible: {reason}."
             )
         else:
             keys["bandwidth"] = {"private": "quantiles", "smallest": 0.01}
             why["bandwidth"] = (
-                "A fifth of the share is spent to choose it. A known number costs nothing."
+                "The choice costs a fifth of the share. A stated number costs nothing."
             )
         if any(of.whole and of.amount for n, of in self.numbers.items() if n in wish.columns):
             why["bandwidth"] += LOGARITHMIC

@@ -1,10 +1,10 @@
-"""Turns the universe of a question (those who were asked) into rules of synthetic records.
+"""Turns the universe of a question (the people who were asked) into rules for synthetic records.
 
     HOURS   AGE >= 16 and WORKS = 1      missing where AGE < 16, and where WORKS has another value
     RENT    TENURE = 2 or 3
 
-Outside its universe a column is missing in every record. Inside, it has an answer, unless the
-questionnaire names codes under ``missing`` that do not mean "not asked". Then the answer may be missing.
+Outside its universe a column is missing in every record. Inside, it is never missing, unless the
+questionnaire has codes under ``missing`` that do not mean "not asked".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AND, _OR = (re.compile(rf"\s+{word}\s+{_OUTSIDE_QUOTES}", re.I) for word in ("a
 
 
 def read_universe(place: str, text: str) -> list[Condition]:
-    """The conditions that must all hold, from text.
+    """The conditions in a text; all must be true.
 
     >>> [tuple(each) for each in read_universe("line 2", "WORKS = 1 or 2 and AGE >= 16")]
     [('WORKS', '=', ['1', '2']), ('AGE', '>=', ['16'])]
@@ -63,7 +63,7 @@ def read_universe(place: str, text: str) -> list[Condition]:
 
 
 def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
-    """The questions, with nullable columns for universes, and edges of numbers at their limits.
+    """The questions; columns with a universe become nullable, and limits in conditions become edges.
 
     Raises ``InputError`` if a condition uses values that the questionnaire does not describe, or
     excludes everybody.
@@ -75,7 +75,7 @@ def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
         for column, each in _by_column(conditions).items():
             about = found[column]
             sides = _sides(about, each, f"{name}, universe: {column}")
-            # Fewer values have a cell each, so every limit is an edge already.
+            # If there are fewer values, each has a cell, so every limit is an edge already.
             if about.numbers and about.numbers.number > MOST_VALUES:
                 ranges = (side for part in sides for side in part if isinstance(side, dict))
                 starts = {Decimal(side["from"]) for side in ranges if "from" in side}
@@ -93,7 +93,7 @@ def _with_those_before(
     chain: Sequence[str],
     known: dict[str, tuple[Condition, ...]],
 ) -> tuple[Condition, ...]:
-    """The conditions of a column and, recursively, of the columns that they name, each once.
+    """The conditions of a column and, recursively, of the columns in these conditions, each once.
 
     ``chain``: the columns whose conditions led to this one; ``known``: a cache of conditions by column,
     filled here.
@@ -143,7 +143,7 @@ def universe_rules(
 def _implied(
     questions: Mapping[str, Question], columns: Collection[str]
 ) -> Iterator[tuple[dict[str, Stated], str, Stated]]:
-    """Yield conditions on other columns, a column, and its values under these conditions."""
+    """Yield rules: conditions on other columns, a column, and its possible values under them."""
     for name in columns:
         question = questions.get(name) or Question("", {})
         stated = _by_column(question.universe)
@@ -153,7 +153,7 @@ def _implied(
             if column in columns
         }
         for column, (_, outside) in asked.items():
-            # A missing answer fails every condition on it, so whoever has none was not asked.
+            # A missing answer fails every condition, so people without an answer were not asked.
             unknown: list[Stated] = [[None]] if questions[column].universe else []
             for each in (*outside, *unknown):
                 yield {column: each}, name, [None]
@@ -183,7 +183,7 @@ def _answers(question: Question) -> Stated | None:
 def _sides(
     question: Question, conditions: Sequence[Condition], place: str
 ) -> tuple[list[Stated], list[Stated]]:
-    """The values or ranges that satisfy all conditions on a column, and those that fail at least one."""
+    """The values or ranges that satisfy all conditions on a column, and all others."""
     values = question.keys.get("categories", question.keys.get("levels", OPEN))
     inside: list[Stated]
     outside: list[Stated]

@@ -29,7 +29,7 @@ from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED, checked_columns
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
 MODELS: dict[str, Family] = {"linear": "gaussian", "logistic": "binomial"}
-"""The names by which most people call these families."""
+"""Common names of these families."""
 
 NUMERIC = (ColumnType.WHOLE, ColumnType.REAL, ColumnType.PART, ColumnType.OPEN)
 GROUPS = (
@@ -47,7 +47,7 @@ POWER = re.compile(r"(`[^`]+`|[^\W\d]\w*) *(?:\*\*|\^) *([23])(?![\w.])")
 """A square or a cube, as in Python or R."""
 
 EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
-"""A formula about the event that a column has a given category."""
+"""A formula whose response is the event that a column has a given category."""
 
 QUOTES = "'\""
 
@@ -58,10 +58,11 @@ MOST_TITLE = 200
 
 @dataclass(frozen=True)
 class Wish:
-    """One wish; ``columns``: of a mean, only the averaged one; ``by``: the groups of a mean.
+    """One wish; ``columns``: for a mean, only the averaged column; ``by``: the groups of a mean.
 
-    A wish of kind ``tables`` is for all pairs of columns. A mean also has a formula, because a model may
-    measure it. ``share``: whether the mean is the share of a condition, which only a model can measure.
+    The kind ``tables`` means tables of all pairs of columns. A mean also has a formula, because a model
+    may measure it. ``share``: whether the mean is the share of records with a condition, which only a
+    model measures.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -89,7 +90,7 @@ class Wish:
         """A mean or a share in words, such as "Share: insured = yes by region"."""
         answer, by, groups = self.text.partition(" by ")
         event = EVENT.match(self.formula)
-        # Of a column alone, readers could not tell which of its two categories is meant.
+        # The column's name alone would not show which of its two categories is meant.
         if event and "{" not in answer:
             answer = f"{answer} = {event[1].strip(QUOTES)}"
         return f"{'Share' if self.share else 'Mean'}: {answer}{by}{groups}"
@@ -97,7 +98,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Said:
-    """Wishes as texts, before they are parsed; ``purpose``: wishes about all columns."""
+    """The texts of wishes, before they are parsed; ``purpose``: wishes about all columns."""
 
     purpose: Purpose | None = None
     records: bool = False
@@ -142,7 +143,7 @@ class Said:
         if faults:
             raise InputError("\n".join(faults))
         found = found or [Wish("tables", columns=self._for_readers(of))]
-        # Of equal wishes the first stays; a dictionary keeps the last, hence from the end.
+        # Keeps the first of equal wishes; from the end, because a dictionary keeps the last.
         return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1]
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
@@ -165,7 +166,7 @@ class Said:
 
     @staticmethod
     def _for_readers(of: Described) -> tuple[str, ...]:
-        """All columns except that of clusters, which only says where people were found."""
+        """All columns except the clusters, which only say where people were found."""
         drawn = of.design.get("cluster")
         return tuple(name for name in of.columns if name != drawn) or tuple(of.columns)
 
@@ -205,7 +206,7 @@ def _written(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """A column's name without the backticks that it has in a formula."""
+    """A column's name without backticks."""
     return name[1:-1] if re.fullmatch("`[^`]+`", name) else name
 
 
@@ -236,13 +237,13 @@ def _map(text: str, of: Described) -> Wish:
 
 
 def named_family(text: str) -> tuple[str, str]:
-    """The family before a formula, or nothing, and the formula as a plan writes it.
+    """The family named before a formula, if any, and the formula in a plan's notation.
 
     >>> named_family("logistic: insured ~ age"), named_family("pay ~ age + I(age^2)")
     (('logistic', 'insured ~ age'), ('', 'pay ~ age + {age * age}'))
     """
     text = re.sub(r"\bI\(([^(){}]*)\)", r"{\1}", text)
-    # Outside braces such a sign means interactions.
+    # Outside braces, powers mean interactions.
     text = re.sub(r"\{[^{}]*\}", lambda part: POWER.sub(_product, part[0]), text)
     text = re.sub(r"\{\(([^(){}]*)\)\}", r"{\1}", text)
     named = re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
@@ -255,7 +256,7 @@ def _product(power: re.Match[str]) -> str:
 
 def _model(text: str, of: Described, option: str = "") -> Wish:
     option, (family, formula) = option or f"--model {text!r}", named_family(text)
-    # Dots and blanks mean nothing else in a formula; a hyphen may be a minus.
+    # Dots and blanks have no other meaning in a formula; a hyphen may be a minus.
     formula = with_backticks(formula, [name for name in of.columns if "-" not in name])
     family = MODELS.get(family, family)
     if family and family not in get_args(Family):
@@ -319,8 +320,8 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
 
 
 def event_category(column: str, categories: Sequence[Any], labels: Mapping[str, str]) -> Any:
-    """Of two categories, the one that a logistic model of the column is about: yes, or the column's own
-    name, or else the second.
+    """The category whose probability a logistic model predicts: yes, or the column's own name, or else
+    the second.
 
     >>> event_category("smokes", ["yes", "no"], {}), event_category("home", ["Home", "Not home"], {})
     ('yes', 'Home')
@@ -333,7 +334,7 @@ def event_category(column: str, categories: Sequence[Any], labels: Mapping[str, 
 def _names(
     option: str, text: str, of: Described, between: str, part: str | None = None
 ) -> tuple[str, ...]:
-    """The column names in a text; one that contains the separator is recognised only alone."""
+    """The column names in a text; a name that contains the separator must be the whole text."""
     whole = _bare(text if part is None else part)
     if whole in of.columns:
         return (whole,)

@@ -43,7 +43,7 @@ LARGEST = 10
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schemas", "first_plan"),
-    autoescape=False,  # it is YAML: every value is written by ``flow``
+    autoescape=False,  # the output is YAML, where ``flow`` quotes every value
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -53,7 +53,7 @@ TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Written:
-    """A plan's text. ``sections``: its releases; ``models``: answered model wishes."""
+    """A plan under construction. ``sections``: its releases; ``models``: answered model wishes."""
 
     dataset: str
     source: str | Mapping[str, str]
@@ -80,7 +80,7 @@ class Written:
         """
         if not self.of.complete:
             return None
-        # From the text, so that the plan that is tried is the plan that is written.
+        # Parsed from the text, so that the tried plan is the written plan.
         document = yaml.safe_load(self.text)
         try:
             return load_plan(_filled(document))
@@ -176,7 +176,7 @@ def _weights(name: str, question: Question) -> Mapping[str, object]:
         return {**of, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
     if step is None or largest / step > MOST_STEPS:
         step = largest / STEPS_OF_WEIGHT
-    # Up, so that no stated weight is cut.
+    # Rounded up, so that no weight is cut.
     steps = (largest / step).to_integral_value(ROUND_CEILING)
     given = {"largest": steps * step, "step": step}
     return {**of, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}

@@ -1,4 +1,4 @@
-"""The release plan: one document with all public facts.
+"""The release plan: one document with all public facts of a release.
 
 ``load_plan`` reads a plan, and refuses it if it is incomplete or contradictory.
 """
@@ -31,7 +31,7 @@ from schemas.text import look_alikes, refuse_treacherous, told_apart
 
 
 class Plan(PlanDocument):
-    """A valid plan: its parts were checked one by one and against each other."""
+    """A valid plan: its sections are valid and consistent."""
 
     @field_validator("columns")
     @classmethod
@@ -56,7 +56,7 @@ class Plan(PlanDocument):
 
     @model_validator(mode="after")
     def _best(self) -> Self:
-        """Replace every ``best`` by its mechanism; request no beta if none is needed."""
+        """Replace every ``best`` by the chosen mechanism; request no beta if none is needed."""
         # After the searches were added, because they take a share of the budget.
         plan = self
         for i, section in enumerate(self.releases):
@@ -77,7 +77,7 @@ class Plan(PlanDocument):
     def as_found(self, draws: Mapping[str, Noisy]) -> Self:
         """The plan with the categories and bounds that these draws of ``finding`` found.
 
-        If these contradict another part of the plan, the result is the plan in which nothing was found,
+        If these contradict the rest of the plan, the result is the plan in which nothing was found,
         which was checked when this plan was read.
         """
         found: dict[str, Any] = {}
@@ -98,8 +98,8 @@ def load_plan(
 ) -> Plan:
     """Read a plan; ``overrides`` replace values at dotted places, such as ``source``.
 
-    ``plan``: a YAML file, or its document as a mapping; relative paths start where the file is, or here.
-    Raises ``PlanError`` with one line for each fault.
+    ``plan``: a YAML file, or its document as a mapping. Relative paths start at the file's folder, or
+    for a mapping at the working folder. Raises ``PlanError`` with one line for each fault.
     """
     if isinstance(plan, Mapping):
         path, document = Path("plan"), deepcopy(dict(plan))
@@ -119,14 +119,14 @@ def load_plan(
         raise PlanError(f"{path}: the plan has blanks\n{written_faults(blanks | others)}")
     if faults:
         raise PlanError(f"{path}: the plan is not valid\n{written_faults(faults)}")
-    # A source that replaces the plan's own starts here, like every path on the command line.
+    # An overriding source starts at the working folder, like every path on the command line.
     if "source" in (overrides or {}):
         return read
     return read.model_copy(update={"source": resolve_source(path, read.source)})
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:
-    """The plan in a manifest, without the location of the private table and the operation.
+    """The plan in a manifest; it lacks the private table's location and the operation.
 
     Raises ``BundleError`` if the plan is not valid for this version of dprelease.
     """

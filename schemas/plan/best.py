@@ -1,7 +1,7 @@
-"""Chooses the mechanism for ``best`` of a density: the smallest total error according to the plan alone.
+"""Chooses the mechanism for ``best`` of a density: the smallest total error, from the plan alone.
 
-The errors are compared at the same weight and bandwidth. Each error is the typical noise plus a bound on
-the truncation of the mechanism, relative to a uniform density.
+All mechanisms get the same weight and bandwidth. Their error is the typical noise plus a bound on the
+truncation error, relative to a uniform density.
 """
 
 from dpcore.releases.abilities import EstimatesDensity
@@ -22,15 +22,15 @@ def chosen(plan: PlanDocument, place: int) -> ReleaseSection:
         keys = stated.model_dump(mode="json", by_alias=True) | {"mechanism": mechanism}
         try:
             section = DensitySection.model_validate(keys)
-            # Only one of them spends beta, so each choice divides it differently among the releases.
+            # Only one mechanism spends beta, so the choice changes every release's share of beta.
             changed = plan.changed(
                 releases=[section if j == place else s for j, s in enumerate(plan.releases)]
             )
             release = changed.release(section, changed.shares[place])
             assert isinstance(release, EstimatesDensity)
-            # The place decides between equal errors, because sections have no order.
+            # Position breaks ties, because sections cannot be compared.
             found.append((release.whole_error, i, section))
-        except ValueError:  # not truncated or not for groups, or the share buys no noise
+        except ValueError:  # cannot truncate or cannot use groups, or the share is too small
             continue
     if found:
         return min(found)[2]

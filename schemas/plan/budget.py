@@ -12,10 +12,10 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 
 LARGEST_ALPHA = 1000
-"""The largest alpha: odds may then differ by a factor of exp(1000), which protects nobody."""
+"""The largest alpha: it lets odds change by a factor of exp(1000), which protects nobody."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)
-"""The smallest positive amount: the shares of a smaller one would be zero in floating point."""
+"""The smallest positive amount; shares of smaller amounts could be zero as floats."""
 
 
 class Amount(Section):
@@ -41,7 +41,7 @@ class Amount(Section):
 
 
 class Request(Section):
-    """The price of one release: alpha (or rho), beta and gamma, or a part of the grant."""
+    """The request for one release: alpha (or rho), beta and gamma, or a part of the grant."""
 
     alpha: WrittenRational | None = Field(
         default=None,
@@ -116,7 +116,7 @@ class BudgetSection(Section):
         return caps(self.composition, self.granted.budget)
 
     def asking(self, cost: Budget) -> Self:
-        """The section with these amounts as the request. They are not checked."""
+        """The section with these amounts, unchecked, as the request."""
         alpha, rho = (None, cost.rho) if cost.rho else (cost.alpha, None)
         request = Request.model_construct(
             alpha=alpha, rho=rho, part=None, beta=cost.beta, gamma=cost.gamma
@@ -134,8 +134,8 @@ class BudgetSection(Section):
     def cost(self, needs_beta: bool, needs_gamma: bool) -> Budget:
         """The price of one release, in the coordinates of the caps.
 
-        ``needs_beta``, ``needs_gamma``: whether a mechanism of the plan spends beta or gamma.  Stated
-        amounts are returned unchanged; others are 0 if nothing spends them.
+        ``needs_beta``, ``needs_gamma``: whether a mechanism of the plan spends beta or gamma. Stated
+        amounts stay unchanged; converted ones and parts of the grant are 0 if nothing spends them.
         """
         asked = self.requested
         if asked.rho is not None:
@@ -143,7 +143,7 @@ class BudgetSection(Section):
         if asked.alpha is not None:
             promise = Budget(asked.alpha, asked.beta, asked.gamma)
             cost = caps(self.composition, promise)
-            # Most of the stated beta converts alpha into rho; the rest is for mechanisms that may fail.
+            # Most of the stated beta converts alpha into rho; mechanisms that may fail get the rest.
             return replace(cost, beta=cost.beta * needs_beta) if cost.rho else cost
         assert asked.part is not None
         cost = self.caps * asked.part
@@ -151,7 +151,7 @@ class BudgetSection(Section):
 
 
 def _check_amounts(loss: Fraction, name: str, beta: Fraction, gamma: Fraction) -> None:
-    """Refuse amounts that protect nobody or that floats cannot represent; ``loss``: alpha or rho."""
+    """Refuse amounts that protect nobody or underflow as floats; ``loss``: alpha or rho."""
     if loss == 0:
         raise ValueError(f"{name} must be positive")
     if loss > LARGEST_ALPHA:

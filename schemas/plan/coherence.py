@@ -1,11 +1,11 @@
 """Checks that the sections of a plan are consistent; an error names the place and the remedy."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
+from schemas.document import inside
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
 from schemas.releases.formulas import checked_columns
@@ -14,14 +14,14 @@ from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
 
 LARGEST_SHARE_BITS = 6000
-"""The denominator of an exact share has at most this many bits, so that shares fit in a manifest."""
+"""An exact share's denominator has at most this many bits, so that shares fit in a manifest."""
 
 LEAST_CLUSTERS = 10
-"""The smallest number of clusters minus strata: the degrees of freedom of sampling errors."""
+"""The smallest number of clusters minus strata, which is the degrees of freedom of sampling errors."""
 
 
 def require_coherent(plan: PlanDocument) -> None:
-    """Raise a ``ValueError`` that begins with the place if parts of a plan contradict each other."""
+    """Raise a ``ValueError`` that begins with the place if sections of a plan contradict each other."""
     for check in _CHECKS:
         check(plan)
 
@@ -59,7 +59,7 @@ def _columns(plan: PlanDocument) -> None:
 
 
 def _unpublished(plan: PlanDocument) -> None:
-    """Refuse other uses of columns that are read but not published."""
+    """Refuse wrong names and other uses of columns that are read but not published."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
     read = sources(plan.read_columns)
     for place, name in plan.unpublished.items():
@@ -81,14 +81,14 @@ def _unpublished(plan: PlanDocument) -> None:
 
 
 def _weights(plan: PlanDocument) -> None:
-    """Refuse weights whose largest value or step does not fit the mean implied by total and rows."""
+    """Refuse weights if the largest value or the step does not fit the mean weight, total / rows."""
     weights = plan.weights
     if weights is None:
         return
     mean = weights.total / plan.rows
     if weights.largest < mean:
         raise ValueError(
-            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that"
+            f"weights.largest: is below the mean weight, {float(mean):.4g} (total / rows), so that"
             " most weights would be cut; state the design's largest weight, or correct the total"
         )
     if weights.step > mean:
@@ -152,7 +152,7 @@ def _open(plan: PlanDocument) -> None:
     searches = [section for section in plan.releases if section.finds]
     if any(section.may_fail for section in searches) and not plan.requested.beta:
         raise ValueError(
-            f"{place}.categories: open costs beta, the probability that a category of a single person"
+            f"{place}.categories: open costs beta, the probability that the category of a single person"
             " is found:"
             f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
         )
@@ -172,7 +172,7 @@ def _nothing_found(plan: PlanDocument) -> None:
     least = plan.with_found({})
     if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
         return
-    with _inside("if nothing is found for open columns, "):
+    with inside("if nothing is found for open columns, "):
         for check in _CHECKS:
             check(least)
 
@@ -196,8 +196,8 @@ def _linked(plan: PlanDocument) -> None:
         kinds = {section.name: section.kind for section in plan.releases}
         if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
             raise ValueError(
-                f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
-                " obey rules"
+                f"synthesis[{i}].from: draw linked tables from microdata-margins; only its records obey"
+                " rules"
             )
     for name, column in plan.columns.items():
         if isinstance(column, CategoricalColumn) and column.refines:
@@ -214,8 +214,8 @@ def _series(plan: PlanDocument) -> None:
     for key in ("synthesis", "analyses"):
         if getattr(plan, key) and plan.series.measures == "to-date":
             raise ValueError(
-                f"{key}: each run makes them from the counts of one period, but with measures: to-date"
-                " no run counts a period alone; remove measures from series"
+                f"{key}: they need the counts of one period alone, which no run has with measures:"
+                " to-date; remove measures from series"
             )
     if plan.operation.schedule and plan.operation.schedule.since is None:
         raise ValueError(
@@ -253,12 +253,12 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
         if plan.columns[name].open:
             raise ValueError(f"{place}: {name!r} is `open`; state public values, or leave it out")
     opened = {name: plan.columns[name] for name in columns}
-    with _inside(f"{place}: also open the columns to which these columns refer: "):
+    with inside(f"{place}: also open the columns to which these columns refer: "):
         check_groups(opened)
 
 
 def _names(plan: PlanDocument) -> None:
-    """Refuse two parts of one kind with the same name."""
+    """Refuse two releases, two synthetic tables or two analyses with the same name."""
     for place in ("releases", "synthesis", "analyses"):
         names = [part.name for part in getattr(plan, place)]
         for i, name in enumerate(names):
@@ -268,7 +268,7 @@ def _names(plan: PlanDocument) -> None:
 
 def _analyses(plan: PlanDocument) -> None:
     for i, analysis in enumerate(plan.analyses):
-        with _inside(f"analyses[{i}]."):
+        with inside(f"analyses[{i}]."):
             checked_columns(analysis.formula, plan.record_columns)
 
 
@@ -304,15 +304,15 @@ def _shares(plan: PlanDocument) -> None:
 
 def _releases(plan: PlanDocument) -> None:
     for i, release in enumerate(plan.built.values()):
-        with _inside(f"releases[{i}]."):
+        with inside(f"releases[{i}]."):
             check_names(release, plan.publication.replicates > 0)
-        with _inside(f"releases[{i}]: "):
+        with inside(f"releases[{i}]: "):
             release.require_publishable()
 
 
 def _synthesis(plan: PlanDocument) -> None:
     for i, table in enumerate(plan.synthesis):
-        with _inside(f"synthesis[{i}]."):
+        with inside(f"synthesis[{i}]."):
             release = table.sampler(plan.of_period)
             table.refining(plan.of_period)
             table.check_values(release.domain)
@@ -336,15 +336,6 @@ def _judged(plan: PlanDocument) -> None:
                 f"releases: {name!r} cannot compare the records of {source.name!r}, which has different"
                 " cells; draw them from a histogram, margins or microdata-margins"
             )
-
-
-@contextmanager
-def _inside(place: str) -> Iterator[None]:
-    """Within this context, messages of ``ValueError`` begin with this place."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{place}{error}") from None
 
 
 _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (

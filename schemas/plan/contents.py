@@ -1,4 +1,4 @@
-"""The contents of a plan and all values derived from them, before the plan is checked as a whole.
+"""The contents of a plan and the values derived from them; ``Plan`` adds the checks of the whole plan.
 
 ``PlanDocument.built`` holds its releases as ``dpcore`` objects, each with its exact share of the budget.
 """
@@ -15,7 +15,7 @@ from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
 from dpcore.post.units import assumptions
 from dpcore.releases.base import Release
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
 from schemas.plan.digest import digest_of
@@ -43,7 +43,7 @@ from schemas.survey.unit import COUNT, UnitColumn, Weights
 
 
 class PlanDocument(Section):
-    """Everything public about a release."""
+    """All public facts of a release."""
 
     dprelease: Literal[1] = Field(description="The version of this document's format.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
@@ -133,7 +133,7 @@ class PlanDocument(Section):
     publication: Publication
     operation: Operation = Field(
         default=Operation(),
-        description="The plan's schedule, requests and warnings; not part of the digest.",
+        description="The plan's schedule, requests and warnings; not in the digest.",
     )
 
     def release(self, section: AnyRelease, share: Budget) -> Release:
@@ -165,7 +165,7 @@ class PlanDocument(Section):
             grows=self.series is not None and self.series.part < 1,
             counted=self.counts is not None,
             totals=tuple(filter(None, (section.public_totals for section in self.releases))),
-            # With `invalid: clamp` all columns are, which the rule already says.
+            # With `invalid: clamp` all columns are clamped, which the rule for invalid values states.
             clamped=tuple(
                 name
                 for name, column in self.columns.items()
@@ -199,7 +199,7 @@ class PlanDocument(Section):
 
     @property
     def cut_off(self) -> tuple[str, ...]:
-        """A sentence on numbers beyond the bounds that are found, if there are such bounds."""
+        """If a search finds bounds: a sentence on the numbers beyond them."""
         names = ", ".join(self._found[1])
         return (
             f"Numbers of {names} beyond the bounds that were found count as the nearest bound; errors"
@@ -248,7 +248,7 @@ class PlanDocument(Section):
     def unused(self) -> list[str]:
         """Unpublished columns of the survey."""
         used = {name for release in self.built.values() for name in release.domain.names}
-        members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
+        members = {name.rpartition(".")[0] for name in used}  # of linked tables: age of age.2
         follow = {group.name for name in used for group in groups_of(name, self.columns)}
         return [name for name in self.columns if name not in used | members | follow]
 
@@ -293,14 +293,14 @@ class PlanDocument(Section):
 
     @property
     def drawn_settings(self) -> list[str]:
-        """What is found in the records before other numbers, with noise and within the budget."""
+        """Settings found in the records before all other numbers, with noise and within the budget."""
         built = self.of_period.items()
         own = [f"the {release.setting} of {name}" for name, release in built if release.setting]
         return [*self.protection.found, *own]
 
     @property
     def open_columns(self) -> list[str]:
-        """The columns whose categories or bounds are found before anything else is measured."""
+        """The columns with categories or bounds that are found before anything else is measured."""
         return [name for name, column in self.columns.items() if column.open]
 
     @property
@@ -319,9 +319,9 @@ class PlanDocument(Section):
         return [section.name for section in self.releases if section.judges]
 
     def with_found(self, found: Mapping[str, Any]) -> Self:
-        """The plan with the categories and bounds that were found. They are not checked.
+        """The plan with the found categories and bounds, unchecked.
 
-        ``found``: for each column, its texts with their noisy counts, or its bounds.
+        ``found``: for each column, its texts with noisy counts, or its bounds.
         """
         columns = {
             name: column.with_found(found.get(name))
@@ -343,7 +343,7 @@ class PlanDocument(Section):
             return requested
         if asked.alpha is not None:
             return Budget(asked.alpha, asked.beta, asked.gamma)
-        if self.open_columns:  # other mechanisms are chosen in view of what is found
+        if self.open_columns:  # the searches' results decide about other mechanisms
             return promise_of(requested, self.budget.granted.beta)
         events = [release.event for release in self.built.values()]
         return promise_together(events, requested, self.budget.granted.beta)
@@ -367,10 +367,8 @@ class PlanDocument(Section):
         """The releases by name, in the plan's order."""
         found = {}
         for i, (section, share) in enumerate(zip(self.releases, self.shares, strict=True)):
-            try:
+            with inside(f"releases[{i}]."):
                 found[section.name] = self.release(section, share)
-            except ValueError as error:
-                raise ValueError(f"releases[{i}].{error}") from None
         return found
 
     @cached_property
@@ -402,7 +400,7 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location, its private names and the operation."""
-        # Only if given, so that plans without them keep the digest that they had before these keys.
+        # Left out if not stated, so that plans older than these keys keep their digest.
         optional = (
             "series",
             "counts",

@@ -10,7 +10,7 @@ from schemas.survey.found import OPEN
 
 def digest_of(public: Mapping[str, Any]) -> str:
     """SHA-256 of a manifest's plan in canonical JSON, without the search results for open columns."""
-    # What a run finds must not change the digest: it identifies the plan before and after the search.
+    # A search must not change the digest, which identifies the plan before and after it.
     columns = {
         name: column
         | ({"categories": OPEN} if column.get("at_most") else {})

@@ -42,7 +42,7 @@ SIZE, NUMBER, PLACE = "size", "number", "place"
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""All pairs among this many first members are measured. Of later members, only adjacent pairs."""
+"""All pairs of this many first members are measured; later ones only in adjacent pairs."""
 
 
 class Linked(Section):
@@ -56,13 +56,14 @@ class Linked(Section):
     )
     shared: list[StrictStr] = Field(
         default_factory=list,
-        description="Columns that describe the unit, such as a region; the values of the first member"
-        " are used. All other columns describe members, and `age` becomes `age.1`, `age.2`, and so on.",
+        description="Columns that describe the unit, such as a region; the unit gets the values of its"
+        " first member. All other columns describe members, and `age` becomes `age.1`,"
+        " `age.2`, and so on.",
     )
 
     @property
     def sorted_by(self) -> list[tuple[str, bool]]:
-        """The columns of the order, and for each whether the largest value comes first."""
+        """The columns that sort members, and for each whether its largest value comes first."""
         return [(name.removeprefix("-"), name.startswith("-")) for name in self.order]
 
     def check(self, columns: Mapping[str, Column], unit: UnitColumn | None, invalid: str) -> None:
@@ -75,7 +76,7 @@ class Linked(Section):
             )
         if invalid == "clamp":
             raise ValueError(
-                "invalid: with linked, clamp would put invalid values among absent members; write"
+                "invalid: with linked, clamp would make invalid values look like absent members; write"
                 " own-cell or drop"
             )
         for place, names in (("order", [n for n, _ in self.sorted_by]), ("shared", self.shared)):
@@ -127,12 +128,12 @@ class Linked(Section):
     ) -> MicrodataSection:
         """A section of synthetic records over wide columns.
 
-        A member's column means that column of every member, also in bins and rules. By default these
-        pairs are measured: two columns of one member; one column of two members, if both are among the
-        first three or adjacent; and ``size`` with each shared column and each column of the first
-        member. The weight of a table is the square of its number of cells, as the squared distance
-        caused by noise. It is four times larger for tables of two members, a quarter for tables of
-        ``size``, which pairs of members also contain, and halved for each member after the third.
+        The name of a member's column means this column of every member, also in bins and rules. By
+        default these pairs are measured: two columns of one member; one column of two members, if both
+        are among the first three or adjacent; and ``size`` with each shared column and each column of
+        the first member. The weight of a table is the square of its number of cells, like the squared
+        distance that noise causes. This is multiplied by 4 for tables of two members, by 1/4 for tables
+        of ``size``, which pairs of members imply, and by 1/2 for each member after the third.
         """
         places = self.places(columns, unit)
         if section.compress:
@@ -188,7 +189,7 @@ class Linked(Section):
                 before = {SIZE: {"from": i}, f"{first}.{i - 1}": {"from": low, "below": high}}
                 then = {"from": edges[0], "below": high} if largest else {"from": low}
                 yield _rule(before, {f"{first}.{i}": then})
-            # The rules above compare bins; members of one bin have to be in order too.
+            # The rules above compare bins; members in the same bin must be in order too.
             if edges:
                 compared = ">=" if largest else "<="
                 yield _rule({}, f"`{first}.{i - 1}` {compared} `{first}.{i}`")
@@ -205,7 +206,7 @@ class Linked(Section):
 
 
 def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[RuleSection]:
-    """Yield rules for ``size``: the position of the last member, whose column ``name`` is never null."""
+    """Yield rules for ``size``, the position of the last member; its column ``name`` is never null."""
     for i in range(1, most + 1):
         here = {f"{name}.{i}": _any(columns[name])} if i > 1 else {}
         last = {f"{name}.{i + 1}": [None]} if i < most else {}
@@ -242,7 +243,7 @@ def _pairs(
 def _in_all_places(
     rule: RuleSection, place: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
-    """Yield a rule about members once for each member, on condition that this member exists."""
+    """Yield a rule about members once for each member, with the condition that this member exists."""
     then_of = rule.then
     if isinstance(then_of, str):
         yield from _inequalities(rule, then_of, places)
@@ -268,7 +269,7 @@ def _in_all_places(
 
 
 def _only_of_present(rule: RuleSection, places: Mapping[str, list[str]]) -> bool:
-    """Whether no absent member meets the conditions: one of them is not met by null."""
+    """Whether absent members never meet the conditions, because null fails at least one."""
     return any(
         name in places and (isinstance(given, Range) or None not in given)
         for name, given in rule.if_.items()
@@ -284,7 +285,7 @@ def _inequalities(
     rule: RuleSection, then: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
     """Yield an inequality for each member, or unchanged if it only names columns such as `age.1`."""
-    # The longest first, or a name would be found inside a longer one that begins with it.
+    # The longest name first, so that no name matches the beginning of a longer one.
     every = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
     member = re.compile(rf"`(?P<quoted>{every})`|(?<![\w`.])(?P<bare>{every})(?![\w`.])")
     compared = member.search(then) is not None

@@ -1,8 +1,7 @@
-"""A plan's operation: its schedule, what others may request, when to warn of a low budget, and whether
-it may run out.
+"""A plan's operation: its schedule, allowed requests, and warnings of a low budget.
 
-The operation is not part of the guarantee and not published. So it may change without a new digest: a
-release stays the same when its schedule changes.
+The operation is neither published nor part of the guarantee. So it may change without a new digest: a
+release stays the same if its schedule changes.
 """
 
 import re
@@ -42,7 +41,7 @@ class Schedule(Section):
             )
         if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
             raise ValueError(
-                "H and R stand for random times, which nobody knows in advance; write the time"
+                "H and R mean random times, which nobody knows in advance; write the time"
             )
         return cron
 

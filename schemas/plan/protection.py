@@ -28,11 +28,11 @@ GROWS = (
 class Protection:
     """A plan's neighbouring relation and privacy unit, for texts.
 
-    ``unit``: None if it is a row; ``invalid``: what happens to values that are not valid. In a series,
-    ``periods``: the largest number of periods of a unit, if bounded, and whether runs are priced
-    together, which requires that the table only grows. Further fields: whether a row represents several
-    records; the columns by which the plan states numbers of records; the columns whose values are
-    clamped; and those whose categories or bounds are found.
+    ``unit``: None if it is a row; ``invalid``: what happens to values that are not valid. ``periods``:
+    in a series, the largest number of periods of a unit, if bounded; ``grows``: whether runs are priced
+    together, which requires that the table only grows. ``counted``: whether a row is several records;
+    ``totals``: columns by which the plan states numbers of records; ``clamped``, ``open_texts`` and
+    ``open_numbers``: columns with clamped values, and with found categories or bounds.
     """
 
     adjacency: Adjacency
@@ -79,7 +79,7 @@ class Protection:
 
     @property
     def difference(self) -> str:
-        """Words on the difference between neighbouring tables, to follow the word "tables"."""
+        """The difference between neighbouring tables, in words that follow "tables"."""
         if self.replaces:
             return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
         if self.unit is None:
@@ -112,7 +112,7 @@ class Protection:
     @property
     def domain(self) -> str:
         """The set of tables for which the guarantee holds, in words."""
-        # Weights in steps of that many still add up exactly in 64 bits (``tasks.survey.tally``).
+        # Weights of that many records, in steps, add up exactly in 64 bits (``tasks.survey.tally``).
         most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
         count, also = f" and {most} records", GROWS * self.grows + self._same_totals
         if self.total:
@@ -156,7 +156,7 @@ class Protection:
 
     @property
     def fate(self) -> str:
-        """Words on the change of the unit in which neighbours differ."""
+        """The change of the unit in which neighbours differ, in words."""
         return "replaced by any other one" if self.replaces else "left out"
 
     @property
@@ -205,12 +205,12 @@ class Protection:
 
     @property
     def found(self) -> list[str]:
-        """Which categories and bounds are found in the records."""
+        """The categories and bounds that are found in the records, in words."""
         of = {"categories": self.open_texts, "open bounds": self.open_numbers}
         return [f"the {what} of {' and '.join(names)}" for what, names in of.items() if names]
 
     @property
     def except_found(self) -> str:
-        """Words that follow a sentence on public categories and bounds."""
+        """The end of a sentence on public categories and bounds."""
         found = " and ".join(self.found)
         return f", except {found}, which are found with noise, within the budget" if found else ""

@@ -24,7 +24,7 @@ def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
     known = {section.finds for section in plan.releases}
     columns = [name for name in plan.open_columns if name not in known]
     others = sum((section.weight for section in plan.releases), Fraction(0))
-    # Weights are relative: this one gives all searches together PART of the whole.
+    # Weights are relative: this weight gives all searches together PART of the budget.
     each = PART / (1 - PART) * others / max(len(columns), 1)
     weight = min(max(each.limit_denominator(LARGEST_WEIGHT), LEAST), Fraction(LARGEST_WEIGHT))
     taken = {section.name for section in plan.releases}

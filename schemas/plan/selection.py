@@ -1,4 +1,4 @@
-"""Makes a plan with some releases of another plan, or with new releases, for a part of its budget.
+"""Makes a plan from some releases of another plan, or from new releases, for part of its budget.
 
 The result is an ordinary plan with its own digest, so ledger, audit and bundle need not know its
 origin.
@@ -25,11 +25,11 @@ RELEASES = TypeAdapter[list[AnyRelease]](list[AnyRelease])
 
 
 def asked_for(plan: Plan, alpha: str) -> Budget:
-    """The price of a request of this alpha, with beta and gamma in the same proportion as in the plan.
+    """The price of a request of this alpha; beta and gamma are reduced in the same proportion.
 
-    Under concentrated composition the alpha is for the grant's beta. Without an alpha, the price is the
-    plan's whole request.  Raises ``InputError`` for text that is not a valid amount, and for an amount
-    above the plan's request.
+    Under concentrated composition the alpha applies at the grant's beta. Without an alpha, the price is
+    the plan's whole request.  Raises ``InputError`` for text that is not a valid amount, and for an
+    amount above the plan's request.
     """
     whole = plan.requested
     if not alpha:
@@ -50,7 +50,7 @@ def asked_for(plan: Plan, alpha: str) -> Budget:
             f"alpha: {alpha} is more than one release of the plan may cost ({coordinate}"
             f" {decimal_text(whole.loss)}); request less"
         )
-    # Rounded, because a long fraction cannot be written in a plan; down, because the grant is a cap.
+    # Rounded, because plans limit the digits of numbers; down, because the grant is a cap.
     beta, gamma = (round_down(each * share) if each else each for each in (whole.beta, whole.gamma))
     return Budget(beta=beta, gamma=gamma, **{coordinate: loss})
 
@@ -76,7 +76,7 @@ def select(
                 f"the plan has no release {name!r}; its releases: {', '.join(names)}"
                 f"{suggestion(name, names)}"
             )
-    # Without its search, a plan with an open column would get another one, at another price.
+    # Searches are kept: without them the plan would get other searches, at another price.
     chosen = set(releases or names) | set(plan.finding)
     document = plan.model_dump(mode="json", by_alias=True)
     kept = {
@@ -111,7 +111,7 @@ def smaller(
     rule = plan.budget.composition
     try:
         releases = RELEASES.validate_python(document["releases"])
-    except ValidationError:  # the plan below refuses them too, and names the place of each fault
+    except ValidationError:  # the validation below refuses them too, and names each place
         releases = []
     spends_beta = any(
         s.spends_beta(rule) or (s.mechanism == BEST and rule == "basic") for s in releases

@@ -1,10 +1,10 @@
 """A series of releases in a plan: one run for each period, in order.
 
-series: {period: month, periods: 12, in_periods: 1}          what every run has in common
+series: {period: month, periods: 12, in_periods: 1}          the same for every run
 dprelease run PLAN --set series.run=3                        the third run, after the first two
 
-Run t reads a table that holds the periods 1..t, and publishes estimates from the draws of runs 1..t: for
-period t, totals to date and changes (``dpcore.releases.tables.series``).
+Run t reads a table with the periods 1..t, and publishes estimates from the draws of runs 1..t: of period
+t, of totals to date and of changes (``dpcore.releases.tables.series``).
 """
 
 from collections.abc import Mapping
@@ -40,14 +40,14 @@ SCHEDULE = "schedule"
 
 
 class Periods(NamedTuple):
-    """How the engine bounds units: by the records in a unit's first ``most`` periods on ``axis``."""
+    """The engine's bound on units: only records in a unit's first ``most`` periods on ``axis`` count."""
 
     axis: Axis
     most: int
 
 
 OF_ONE_RUN = ("budget", "rows", "publication", "analyses")
-"""Keys of a plan that may differ between runs of one series. ``synthesis`` may too."""
+"""Keys of a plan that may differ between runs of one series, in addition to ``synthesis``."""
 
 WORDS = ("description", "labels")
 """Keys of a column that may also differ: words for readers."""
@@ -145,7 +145,7 @@ class Series(Section):
 
     @property
     def enforced(self) -> bool:
-        """Whether the engine ensures that no unit counts in more periods than stated."""
+        """Whether the engine enforces the largest number of periods of a unit."""
         return self.column is not None
 
     @property
@@ -172,11 +172,11 @@ class Series(Section):
 
     @property
     def _alone(self) -> Fraction:
-        """The largest fraction of the sensitivity in the event that one run alone can have."""
+        """The largest fraction of the event's sensitivity that one run alone can have."""
         return Fraction(sum(self.factor.steps[: self._in_one_run]), STEPS * self._in_one_run)
 
     def _share(self, requested: Budget) -> Budget:
-        """The share with which one run alone costs as much as requested."""
+        """The share at which one run alone costs the request."""
         if requested.rho:
             return replace(requested, rho=requested.rho / self._alone**2)
         return (
@@ -228,7 +228,7 @@ class Series(Section):
             )
 
     def bound(self, columns: Mapping[str, Column]) -> Periods | None:
-        """How the engine bounds units of several records; None if the table holds only one period."""
+        """The engine's bound on the periods of units; None if the table contains only one period."""
         if self.column is None:
             return None
         return Periods(columns[self.column].axis(self.column), self.most)
@@ -251,13 +251,13 @@ class Series(Section):
                 "compress: remove it, because each period would merge different cells; use coarser"
                 " bins or fewer categories"
             )
-        # Not a subclass: the histogram of random privacy publishes some counts without noise.
+        # No subclass: the histogram of random privacy publishes some counts without noise.
         if type(tables) is not Histogram and not isinstance(tables, Margins | Microdata):
             raise ValueError(
                 "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
                 " (model, moments). For a mean use a model, such as formula: income ~ 1"
             )
-        # The runs' noises add up cell by cell, so a table needs the same noise in every run.
+        # The noise of runs adds up cell by cell, so all tables and runs need the same noise.
         if isinstance(tables, Margins | Microdata):
             if tables.aim not in ("balanced", "records", None):
                 raise ValueError(
@@ -279,7 +279,7 @@ class Series(Section):
     def _estimates(
         self, section: ModelSection | MomentsSection, survey: SurveyFacts, share: Budget
     ) -> EstimatesRun:
-        """A run of estimates. It measures only its period, whatever ``measures`` is for counts."""
+        """A run of estimates. It measures only its period, because ``measures`` is about counts."""
         if self._in_one_run > 1:
             raise ValueError(
                 "kind: models and moments of a series need in_periods: 1, or tables of one period each"

@@ -60,9 +60,9 @@ class Synthesis(Section):
         default=None,
         ge=5,
         le=100,
-        description="Also publish this many files of records, each as large as the survey. They"
-        " differ as the noise might have differed, so that programs for multiple imputation compute"
-        " errors that include the noise. Needs margins or microdata-margins. Costs no budget.",
+        description="Also publish this many files of records, each as large as the survey. Their"
+        " differences represent the noise, so that programs for multiple imputation compute"
+        " errors that include it. Needs margins or microdata-margins. Costs no budget.",
     )
 
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
@@ -126,7 +126,7 @@ class Synthesis(Section):
                     )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
-        """For each binned column, the release that its values follow inside the bins.
+        """For each binned column, the release that synthetic values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` if ``within_bins`` names a column
         without bins, or a release without information on the column's distribution.

@@ -1,11 +1,11 @@
-"""The sections of a plan on its releases, and how each becomes a release of ``dpcore``.
+"""The sections of a plan on its releases; each builds a release of ``dpcore``.
 
-There is one module for each kind: a plan may name the ``kind`` of every section that is defined here.
-``build`` gets the facts of the survey and the share of the budget. If it raises ``ValueError``, the
-message begins with the place inside the section.
+There is one module for each ``kind`` that a plan may name. ``build`` gets the facts of the survey and
+the share of the budget. If it raises ``ValueError``, the message begins with the place inside the
+section.
 
-Packages add kinds by entry points of the group ``dprelease.kinds``.  Each names a module like the ones
-here, or one that adds a mechanism to a kind (``density.MECHANISMS``, ``count.MECHANISMS``).
+Other packages add kinds by entry points of the group ``dprelease.kinds``. Each names a module like the
+modules here, or a module that adds a mechanism to a kind (``density.MECHANISMS``, ``count.MECHANISMS``).
 """
 
 import pkgutil
@@ -26,13 +26,13 @@ DOOR = "dprelease.kinds"
 
 
 def _modules() -> Iterator[ModuleType]:
-    """Yield the modules of this package, then those of other packages, which may import them."""
+    """Yield the modules of this package, then the modules of other packages, which may import them."""
     for found in pkgutil.iter_modules(__path__):
         yield import_module(f"{__name__}.{found.name}")
     for entry in sorted(entry_points(group=DOOR), key=lambda entry: entry.name):
         try:
             yield entry.load()
-        except Exception as error:  # whatever a stranger's module raises
+        except Exception as error:  # a foreign module may raise anything
             raise InputError(
                 f"the kind {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}:"
                 f" {error}. Repair or remove the package that brings it"
@@ -54,7 +54,7 @@ def sections() -> tuple[type[Any], ...]:
     return tuple(by_kind.values())
 
 
-# The kinds are known only when the program runs, so type checkers see their base class.
+# The kinds are known only at run time, so type checkers see their base class.
 if TYPE_CHECKING:
     AnyRelease = ReleaseSection
 else:

@@ -1,4 +1,4 @@
-"""Base classes of the sections of all kinds, and how they read the plan's columns."""
+"""Base classes of the sections of all kinds, with their access to the plan's columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
-from schemas.document import Section, absent
+from schemas.document import Section, absent, inside
 from schemas.numbers import WrittenRational
 from schemas.survey.columns import Column
 from schemas.survey.curves import Curves
@@ -55,9 +55,9 @@ class SurveyFacts:
     """The facts from which the releases of a plan are built: public facts of the survey as a whole.
 
     ``rows``: the number of records or, if neighbours differ in this number, a guess used only as a
-    scale. ``size``: if a record contains several members, the column with their number.  ``strata``,
-    ``cluster``, ``unit``: the columns of strata and clusters, and the noun for a unit of several
-    records, if any.  ``curves``: columns that form one function, by the function's name.
+    scale. ``size``: for wide records, the column with the number of members. ``strata``, ``cluster``,
+    ``unit``: if any, the columns of strata and clusters, and the noun for a unit of several records.
+    ``curves``: columns that form one function, by the function's name.
     """
 
     columns: Columns
@@ -99,14 +99,10 @@ class ReleaseSection(Section):
     product: ClassVar[Product] = "Summary statistics"
     includes_sampling: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # every kind states its own
+    if TYPE_CHECKING:  # every kind states its own, but not all have columns
         kind: str
         mechanism: str
-
-        @property
-        def subject(self) -> str:
-            """The subject of the release in one line."""
-            ...
+        columns: list[str]
 
     name: Name = Field(
         description="Names the release and its tables. A release id and name are drawn only once."
@@ -129,6 +125,11 @@ class ReleaseSection(Section):
         if not Fraction(1, LARGEST_WEIGHT) <= self.weight <= LARGEST_WEIGHT:
             raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
         return self
+
+    @property
+    def subject(self) -> str:
+        """The subject of the release in one line; by default its columns."""
+        return listed(self.columns, ", ")
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         """Build the release. Messages of ``ValueError`` begin with the place in the section."""
@@ -156,12 +157,12 @@ class ReleaseSection(Section):
 
     @property
     def finds(self) -> str:
-        """The column whose categories or bounds the release finds, or "". Drawn first."""
+        """The column whose categories or bounds the release finds, or "". If any, it is drawn first."""
         return ""
 
     @property
     def judges(self) -> str:
-        """The synthetic table whose quality the release measures, or "". Drawn last."""
+        """The synthetic table whose quality the release measures, or "". If any, it is drawn last."""
         return ""
 
     @property
@@ -264,7 +265,7 @@ def one_each(value: N | list[N], columns: list[str]) -> tuple[N, ...]:
 
 
 def listed(names: list[str], between: str) -> str:
-    """Names in one line. Long lists are shortened, because titles appear in tables and task lists."""
+    """Names in one line; long lists are shortened for titles in tables."""
     shown = names if len(names) <= 6 else [*names[:4], f"and {len(names) - 4} more"]
     return between.join(shown)
 
@@ -278,10 +279,8 @@ def declared(columns: Columns, name: str, place: str = "columns") -> Column:
 
 
 def domain_of(axes: list[Axis]) -> Domain:
-    try:
+    with inside("columns: "):
         return Domain(tuple(axes))
-    except ValueError as error:
-        raise ValueError(f"columns: {error}") from None
 
 
 def check_names(release: Release, replicates: bool) -> None:
@@ -293,18 +292,18 @@ def check_names(release: Release, replicates: bool) -> None:
     if not release.statistics:
         return
     files: dict[str, tuple[str, ...]] = {}
-    # Readers of a table look for those of `UNBIASED`, whichever its release publishes.
+    # Readers of a table look for every name in `UNBIASED`, even if its release publishes only some.
     others = dict.fromkeys((*release.statistics, *UNBIASED, *BEST), "a statistic")
     domains = release.domains
     if len(domains) > MOST_FILES:
         others[TABLE] = "the name of its table"
-    axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them
+    axes = {id(axis): axis for domain in domains for axis in domain.axes}  # shared by many tables
     names = {key: release.published_names(axis) for key, axis in axes.items()}
     for domain in domains:
         taken = others.copy()
         for axis in domain.axes:
             for name in names[id(axis)]:
-                # In lower case, because DuckDB and many file systems ignore capitals.
+                # In lower case, because DuckDB and many file systems ignore case.
                 other = taken.setdefault(name.lower(), repr(axis.name))
                 if replicates and name.lower().startswith(REPLICATE):
                     other = "a replicate"

@@ -1,4 +1,4 @@
-"""How numeric columns become cells: bins stated in the plan, or many bins that suit the column."""
+"""The cells of numeric columns: bins stated in the plan, or many bins that suit the column."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StrictInt
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.suggestion import suggestion
+from schemas.document import inside
 from schemas.releases.base import Columns, declared, domain_of
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
@@ -21,7 +22,7 @@ Edges = list[float] | StrictInt | Literal["fine"]
 
 
 def _no_other_word(bins: Any) -> Any:
-    """Refuse any other word with one clear message. Pydantic would only say that it is not a list."""
+    """Refuse any other word with a clear message; Pydantic would only report that it is no list."""
     if isinstance(bins, str) and bins != FINE:
         raise ValueError(
             f"must be a number of bins, such as 10, a list of edges, or `{FINE}`"
@@ -43,7 +44,7 @@ Bins = Annotated[
 
 
 def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
-    # Before the bins: if a name is misspelt, the bins of the right name would be blamed.
+    # Checked first: for a misspelt name, the message would otherwise be about missing bins.
     named = [(name, declared(columns, name)) for name in names]
     unknown = sorted(set(bins) - set(names))
     if unknown:
@@ -67,10 +68,8 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | str | Non
         edges = fine
     if isinstance(edges, int):
         edges = _equal_edges(column, edges, name)
-    try:
+    with inside(f"bins.{name}: "):
         return column.bins(name, edges)
-    except ValueError as error:
-        raise ValueError(f"bins.{name}: {error}") from None
 
 
 def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:
@@ -101,5 +100,5 @@ def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str
             f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds, {values} values;"
             f" {would}list edges"
         )
-    # The last edge is the bound itself, which the sum may miss by a rounding error.
+    # The last edge is exactly the bound, which the sum may miss by a rounding error.
     return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

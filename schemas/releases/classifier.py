@@ -1,7 +1,7 @@
 """Classifiers in a plan."""
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
@@ -75,12 +75,12 @@ class Label(Section):
         if not lower < self.at_least < upper:
             raise ValueError("label.at_least: must lie inside the bounds of the column")
         bins = column.bins(self.column, [lower, self.at_least, upper])
-        # A point mass is a cell more, on one side.
+        # A point mass adds a cell, on one side of the threshold.
         return bins, tuple(-1 if edge < self.at_least else 1 for edge in bins.edges[:-1])
 
 
 class ClassifierSection(ReleaseSection):
-    """A classifier: curves and waves fitted by noisy gradients, or a machine with a Gaussian kernel."""
+    """A classifier: smooth functions fitted by noisy gradients, or a machine with a Gaussian kernel."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"
@@ -119,14 +119,9 @@ class ClassifierSection(ReleaseSection):
 
     @field_validator("weights", mode="before")
     @classmethod
-    def _balanced_or_a_number(cls, given: object) -> object:
-        if (
-            isinstance(given, int | float)
-            and not isinstance(given, bool)
-            and 0.001 <= given <= 1000
-        ):
-            return given
-        if given == "balanced":
+    def _balanced_or_a_number(cls, given: Any) -> Any:
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given == "balanced" or (number and 0.001 <= given <= 1000):
             return given
         raise ValueError("state balanced, or a number from 0.001 to 1000")
 

@@ -100,8 +100,8 @@ class CountSection(ReleaseSection):
         domain = domain_of([axis])
         if isinstance(axis, Categories) != (self.condition.categories is not None):
             raise ValueError(
-                "condition: a column of categories or levels needs categories, any other numeric one"
-                " at_least or below"
+                "condition: state categories for a column of categories or levels, at_least or below"
+                " for other numbers"
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
         prior = {} if isinstance(self.prior, str) else {"proportion": self.prior}
@@ -131,11 +131,11 @@ class CountSection(ReleaseSection):
 
 
 def _edge(axis: Grid, name: str, value: float) -> int:
-    """The position of a grid edge. Any other value is refused, because it would count part of a cell."""
+    """The position of a grid edge. Refuses any other value, because it would divide a cell."""
     width = (axis.upper - axis.lower) / axis.cells
     place = round(min(max((value - axis.lower) / width, 0), axis.cells))
     nearest = float(axis.edge(np.array([place]))[0])
-    # An edge as a person writes it, such as 0.3, differs from the computed one by rounding.
+    # A written edge, such as 0.3, may differ from the computed one by rounding.
     if abs(nearest - value) > 1e-6 * width:
         raise ValueError(
             f"condition.{name}: must be an edge of the column's grid; the nearest is {nearest!r}"

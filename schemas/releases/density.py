@@ -22,8 +22,8 @@ BEST = "best"
 class DensityMechanism(NamedTuple):
     """A mechanism for densities.
 
-    ``truncated``: whether it may keep only the first terms; ``grouped``: whether it publishes several
-    groups at the price of one group; ``gaussian``: whether its noise is Gaussian.
+    ``truncated``: whether it can publish only the first terms; ``grouped``: whether it can publish
+    several groups at the price of one; ``gaussian``: whether its noise is Gaussian.
     """
 
     release: type[Density]

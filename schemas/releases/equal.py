@@ -4,8 +4,7 @@
     --> a column person_weight_equals_household_weight, and rules:
         if it is yes, then person_weight >= household_weight and person_weight <= household_weight
 
-A table of bins does not show that two numbers are equal: a fifth of all weights may be in the same pair
-of bins by chance.
+A table of bins does not show whether numbers are equal: unequal numbers often share a bin by chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

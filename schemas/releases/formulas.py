@@ -1,4 +1,4 @@
-"""Formulas of models on columns of a plan: their allowed contents, and their terms in each cell.
+"""Reads model formulas over a plan's columns: checks their contents, and computes terms in each cell.
 
 The library that reads formulas runs them as Python code. So formulas in a plan may contain only columns,
 numbers, operators, comparisons with a text and a few functions.
@@ -28,13 +28,13 @@ from dpcore.suggestion import suggestion
 FUNCTIONS = ("C", "exp", "log")
 
 MOST_PRODUCTS = 6
-"""The most columns of an interaction. With more columns it has too many terms for a model."""
+"""The most columns of an interaction. More columns would have too many terms for a model."""
 
 MOST_TERMS = 60
-"""A design has at most this many columns; the number of features is nearly half its square."""
+"""A model has at most this many terms; the number of released features is nearly half its square."""
 
 FEW_CELLS = 4096
-"""To find the columns that a term combines, at most this many cells of each column are computed."""
+"""To find the columns that a term combines, at most this many cells of each column are used."""
 
 CONSTANT = "Intercept"
 """The name of a model's intercept."""
@@ -59,7 +59,7 @@ COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+
 """A column, and a text or a number with which it is compared."""
 
 WHOLE_LEVEL = re.compile(r"(C\(`?([\w ]+)[^\[\]]*\)\[(?:T\.)?-?\d+)\.0\]")
-"""A category that is a whole number, as the library names it: ``C(code)[T.2.0]``."""
+"""The library's name of a category that is a whole number: ``C(code)[T.2.0]``."""
 
 WrittenFormula = Annotated[
     StrictStr,
@@ -161,7 +161,7 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 
 
 def _require_kinds(formula: str, domain: Domain) -> None:
-    """Refuse a numeric column compared with a text, or a text column compared with a number."""
+    """Refuse comparisons of a numeric column with a text, and of a text column with a number."""
     axes = {axis.name: axis for axis in domain.axes}
     for found in COMPARED.finditer(formula):
         name, value = found[1].strip("`"), found[2]
@@ -180,7 +180,7 @@ def _require_kinds(formula: str, domain: Domain) -> None:
 
 
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
-    """Both sides of a formula as computed by formulaic. ``nulls``: its treatment of nulls.
+    """Both sides of a formula, computed by formulaic. ``nulls``: its treatment of nulls.
 
     Names of terms show categories as written in a plan: 2, not 2.0.
     """
@@ -220,7 +220,7 @@ def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, F
 
 
 def plain_name(name: str) -> str:
-    """A column's name, changed if formulas would read it as something else.
+    """A column's name, changed if formulas would misread it.
 
     `age.1` would be an attribute of `age`; `exp` is a function, and `class` a word of Python.
     """
@@ -250,7 +250,7 @@ def with_plain_names(formula: str, domain: Domain, columns: Mapping[str, Any]) -
     categories = [str(c) for a in domain.axes if isinstance(a, Categories) for c in a.categories]
     for name in names:
         if (other := plain_name(name)) != name:
-            # New names are parts of no other text in a term, so that they can be found there.
+            # No other text in a term may contain the new name, so that ``own`` replaces only the name.
             others = [*domain.names, *categories, *(n for of, n in names.items() if of != name)]
             while any(other in text for text in others):
                 other += "_"
@@ -266,13 +266,13 @@ def with_plain_names(formula: str, domain: Domain, columns: Mapping[str, Any]) -
 
     axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
     renamed = {names.get(name, name): each for name, each in columns.items()}
-    # A column of that name is not the constant.
+    # A column with the constant's name keeps its new name.
     former = {new: name for name, new in names.items() if name not in (new, CONSTANT)}
     return PlainNames(TOKEN.sub(plain, formula), Domain(axes), renamed, former)
 
 
 def columns_of_term(spec: Any, place: int, axes: Sequence[Axis]) -> tuple[int, ...]:
-    """The positions of the columns in one column of a model matrix, by its specification."""
+    """The positions of the survey columns that one column of a model matrix uses."""
     used = {
         str(used)
         for term, places in spec.term_indices.items()
@@ -285,7 +285,7 @@ def columns_of_term(spec: Any, place: int, axes: Sequence[Axis]) -> tuple[int, .
 def response_of(formula: str, found: Any, binary: bool) -> Floats:
     values = found.to_numpy(dtype=float)
     if binary and values.shape[1] == 2 and set(np.unique(values)) <= {0.0, 1.0}:
-        values = values[:, 1:]  # of two categories, the second
+        values = values[:, 1:]  # the second of two categories
     if values.shape[1] != 1:
         raise InputError(f"{formula}: {ONE_NUMBER}")
     if binary and not set(np.unique(values)) <= {0.0, 1.0}:
@@ -315,14 +315,14 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
 
 
 def _cell_values(axis: Axis) -> Any:
-    """A value (size,) in each cell: its middle, or the multiple of the column's step next to it."""
+    """A value (size,) for each cell: its middle, or the nearest multiple of the column's step."""
     found = middles(axis)
     if isinstance(axis, Categories) or axis.integer or axis.step is None:
         return found
     number = np.arange(axis.cells)
     above, below = axis.edge(number), axis.edge(number + 1)
     up, down = axis.step.numerator, axis.step.denominator
-    # Of two multiples as far away, the lower one; what is divided is exact, so each is rounded once.
+    # The lower of two nearest multiples. The dividend is exact, so each quotient is rounded only once.
     multiples = np.ceil(found[: axis.cells].data * (down / up) - 0.5 - 1e-6) * up / down
     inside = (above <= multiples) & (multiples < below)
     found[: axis.cells] = np.where(inside, multiples, found[: axis.cells].data)
@@ -330,7 +330,7 @@ def _cell_values(axis: Axis) -> Any:
 
 
 def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]:
-    """The sets of columns whose cells the terms of a formula combine, and those of its response.
+    """The sets of columns that each term of a formula combines, and the set of its response.
 
     Raises ``InputError`` if the formula cannot be read.
     """
@@ -367,8 +367,8 @@ class _Cells:
         }
 
     def terms(self, asked: Any, family: str, own: tuple[Axis, ...]) -> ModelTerms:
-        """The terms of a formula, and its response; ``own``: the columns by their names in the plan."""
-        # Each value of each column is in some row: the library learns categories from the rows.
+        """The terms of a formula, and its response; ``own``: the axes with their names in the plan."""
+        # The rows contain every value of every column, because the library learns categories from them.
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
         found = matrices(self.formula, asked, self.frame(every), "ignore")
         axes, names = self.axes, tuple(map(str, found.rhs.columns))
@@ -389,7 +389,7 @@ class _Cells:
         if fault:
             raise InputError(f"{self.formula}: {fault}")
         scale = (0.0, 1.0)
-        if family == "gaussian":  # without a constant the response cannot be centred
+        if family == "gaussian":  # only a model with a constant can centre the response
             middle = float(values.min() + values.max()) / 2 if () in groups else 0.0
             scale = (middle, float(np.abs(values - middle).max()))
         return ModelTerms(own, names, tuple(made), answer, scale)

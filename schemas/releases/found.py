@@ -1,4 +1,4 @@
-"""The searches for the categories and for the bounds of an open column, in a plan."""
+"""The sections on searches for the categories or bounds of an open column."""
 
 from dataclasses import replace
 from typing import Literal
@@ -61,7 +61,7 @@ class FoundSection(SearchSection):
 
 
 class BoundsSection(SearchSection):
-    """Finds bounds that contain all values except a few, for a column with `bounds: open`.
+    """Finds bounds that contain all but a few values, for a column with `bounds: open`.
 
     Plans that do not list it get it automatically; all added searches share a fifth of the budget.
     """

@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.step_values import StepValues, coarsened
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import MOST_VALUES, Heaping
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 from schemas.survey.columns import CategoricalColumn
 
 
@@ -39,7 +39,3 @@ class HeapingSection(ReleaseSection):
                 " values are multiples"
             )
         return StepValues.of(name, column.bounds, step, column.nullable)
-
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")

@@ -35,7 +35,7 @@ Code = StrictStr | StrictInt | StrictFloat | StrictBool
 
 
 def _as_text(rows: Any) -> Any:
-    """Rows as one text in CSV, because it is copied faster than millions of values."""
+    """Rows as one CSV text, which is faster to copy than millions of values."""
     if isinstance(rows, str):
         return rows
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -46,7 +46,7 @@ def _as_text(rows: Any) -> Any:
 
 
 def _read(counts: Any) -> Any:
-    """The totals unchanged. ``ValueError`` for a file name that was not read with the plan."""
+    """The totals, unchanged. ``ValueError`` for the name of a file that was not read with the plan."""
     if isinstance(counts, str):
         raise ValueError("must be a mapping, rows, or a CSV file of a hierarchy's column `by`")
     return counts
@@ -173,7 +173,8 @@ class HierarchySection(CountsSection):
     impossible: list[dict[StrictStr, Stated]] = Field(
         default_factory=list,
         description="Cells where nobody can be, such as {tract: ['9900']} or"
-        " {county: ['001'], age: [0]}: for each named column, their value is in the list or range."
+        " {county: ['001'], age: [0]}: all cells whose values are in the list or range of"
+        " every named column."
         " Their estimate is 0.",
     )
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
@@ -202,8 +203,8 @@ class HierarchySection(CountsSection):
         )
 
     def _possible(self, regions: Regions, cells: Domain) -> Booleans:
-        """(leaves, cells): False if some entry of ``impossible`` applies to the cell."""
-        # Records outside the listed regions are one more leaf, the last, which no entry can exclude.
+        """Whether each cell is possible (leaves, cells): no entry of ``impossible`` applies to it."""
+        # Records outside the listed regions are an additional, last leaf, which no entry can exclude.
         possible = np.ones((regions.sizes[-1], cells.size), dtype=bool)
         listed = possible[: len(regions.leaves)]
         sides = [

@@ -52,7 +52,7 @@ def read_inequality(domain: Domain, text: str) -> Difference:
         raise syntax.fault(node, FORM)
     places = [domain.names.index(part[0]) if part else None for part in (high, low)]
     multiples = [abs(terms[part[0]]) if part else Fraction(1) for part in (high, low)]
-    # Whole multiples, so that the number beside an equal one is not rounded to above it.
+    # Whole multiples, so that rounding cannot make one of two equal numbers larger.
     whole = math.lcm(*(multiple.denominator for multiple in multiples))
     numbers = (less_constant - constant, *multiples)
     if max(abs(whole * number) for number in numbers) > LARGEST:
@@ -138,7 +138,7 @@ def _rule(domain: Domain, chain: Chain, when: tuple[Condition, ...]) -> Rule:
 
 
 def _null(domain: Domain, chain: Chain) -> tuple[int, ...]:
-    """The cell of null, if the column may be null: the only possible cell if a chain leaves no room."""
+    """The cell of null, if any: the only possible cell if a chain excludes all values."""
     axis = domain.axes[chain.between[0]]
     return (axis.size - 1,) if axis.nullable else ()
 

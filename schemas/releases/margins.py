@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.tables.margins import Margins
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.optimise import Optimise, aim_of
 
@@ -37,7 +37,7 @@ class MarginsSection(CountsSection):
     columns: list[StrictStr] = Field(min_length=1, description="The columns of all tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
         default=None,
-        description=("All sets of this many columns. A list, such as [1, 2], takes several sizes."),
+        description=("All sets of this many columns; or a list of sizes, such as [1, 2]."),
     )
     sets: list[list[StrictStr]] | None = Field(
         default=None, description="Instead of `ways`: a list of the sets."
@@ -71,7 +71,3 @@ class MarginsSection(CountsSection):
         if len(set(positions)) != len(positions) or not positions:
             raise ValueError("sets: list at least one set, and no set twice")
         return tuple(positions)
-
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")

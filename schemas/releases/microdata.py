@@ -20,7 +20,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.equal import equal_column, rules_of_equal, with_equal
 from schemas.releases.margins import sets_of
@@ -34,16 +34,16 @@ Memory = Annotated[
 
 
 class CompressSection(Section):
-    """Pairs of wide columns are measured between groups of categories or bins. A noisy table of each
-    column alone determines its groups.
+    """Measures pairs of wide columns between groups of their categories or bins. A noisy table of each
+    wide column alone determines its groups.
     """
 
     keep: StrictInt | None = Field(
         default=None,
         ge=2,
         description="The number of groups of a wide column; every column with more categories or"
-        " bins is wide. Null is a separate group. Default: as many as the noise in a pair allows for"
-        " this number of records.",
+        " bins is wide. Null is a separate group. Default: chosen from the noise in a pair and the"
+        " number of records.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),
@@ -61,13 +61,13 @@ class MicrodataSection(CountsSection):
     )
     pairs: list[tuple[StrictStr, StrictStr]] | None = Field(
         default=None,
-        description="Measure only these pairs of columns. With fewer pairs, each pair has less noise,"
-        " but there is no information about the other pairs. Default: all pairs.",
+        description="Measure only these pairs of columns. Fewer pairs have less noise each, but nothing"
+        " is measured about other pairs. Default: all pairs.",
     )
     ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
         description="2: all pairs of the columns. 3: all triples, for many columns with few"
-        " categories. A list takes both. If all columns together have few cells, a histogram is"
+        " categories. Or a list of both. If all columns together have few cells, a histogram is"
         " better.",
     )
     also: list[list[StrictStr]] = Field(
@@ -86,14 +86,14 @@ class MicrodataSection(CountsSection):
     rules: list[RuleSection] = Field(
         default_factory=list,
         description="Rules that are true for every record, such as that children have no income."
-        " Every synthetic record follows them. They cost nothing, and are never read from the data.",
+        " Every synthetic record follows them. They cost no budget, and are never taken from the data.",
     )
     often_equal: list[tuple[StrictStr, StrictStr]] = Field(
         default_factory=list,
         exclude_if=absent,
         description="Pairs of numeric columns that are often equal, such as the weights of a person"
-        " and of a household. A yes-or-no column for the equality is measured with every other column,"
-        " and synthetic records with yes have equal values.",
+        " and of a household. A yes-or-no column on their equality is measured with every other column;"
+        " synthetic records with yes have equal values.",
     )
     memory: Memory = Field(
         default="4 GiB",
@@ -135,7 +135,7 @@ class MicrodataSection(CountsSection):
                 rules=rules,
                 nested=nested,
             )
-            # Without a wide column there is nothing to compress, and no share is spent on single tables.
+            # Without a wide column nothing is compressed, and single tables get no share.
             if keep:
                 return make(CompressedMicrodata, keep=keep, part=part)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
@@ -155,10 +155,10 @@ class MicrodataSection(CountsSection):
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
-        """The sets of positions in ``names``, with groups that follow from these columns."""
+        """The measured sets, as positions in ``names``, with groups that follow from these columns."""
         if self.pairs is None:
             free = [place for place in range(len(names)) if not _follows(place, nested)]
-            # A single column has one table, its own.
+            # A single column has only its own table.
             every = sets_of(1 if len(free) == 1 else self.ways, len(free))
             usual = tuple(tuple(free[place] for place in places) for places in every)
         else:
@@ -222,17 +222,13 @@ class MicrodataSection(CountsSection):
             )
         return places
 
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")
-
 
 def _follows(place: int, nested: Sequence[Nested]) -> bool:
     return any(each.group == place for each in nested)
 
 
 def _nested(domain: Domain, group: str, detail: str, of: Mapping[Any, Any]) -> Nested:
-    """The cell of the group for each cell of its detail; null is in null."""
+    """The cell of the group for each cell of the detailed column; null belongs to null."""
     places = domain.positions[group], domain.positions[detail]
     groups, details = (domain.axes[place] for place in places)
     assert isinstance(groups, Categories)

@@ -41,13 +41,12 @@ class ModelSection(ReleaseSection):
                 found := [n for n in names if n in asked and columns[n].open]
             ):
                 raise ValueError(
-                    f"formula: {self.formula}: {' and '.join(found)} is open, and what is found may"
-                    " have the same answer to this condition for all records; state its bounds or"
-                    " categories"
+                    f"formula: {self.formula}: {' and '.join(found)} is open, and after the search this"
+                    " condition may be the same for all records; state bounds or categories"
                 ) from None
             raise
         own = {"formula": self.formula, "family": self.family, "terms": terms, "design": design}
-        # The design adds up the records of a unit, so that each unit is one record of the domain.
+        # The design adds up the records of a unit, so each unit is one record of the domain.
         units = replace(survey, adjacency=replace(survey.adjacency, most=1))
         return self.make(MeasuredModel, design.domain(axes), units, share, **own)
 
@@ -61,7 +60,7 @@ class ModelSection(ReleaseSection):
 
 
 def _design(survey: SurveyFacts) -> SurveyDesign:
-    """The survey's design; with it each unit counts once in the domain."""
+    """The survey's design. With a design, the domain counts units instead of records."""
     members = survey.adjacency.most
     if members > MOST_MEMBERS:
         raise ValueError(

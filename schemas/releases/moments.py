@@ -7,7 +7,7 @@ from pydantic import Field, StrictStr
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.moments import Moments
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 
 class MomentsSection(ReleaseSection):
@@ -26,7 +26,3 @@ class MomentsSection(ReleaseSection):
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         axes = [declared(survey.columns, name).axis(name) for name in self.columns]
         return self.make(Moments, domain_of(axes), survey, share)
-
-    @property
-    def subject(self) -> str:
-        return listed(self.columns, ", ")

@@ -1,4 +1,4 @@
-"""Types of keys whose values are names from a list that other packages may extend."""
+"""The type of keys whose values are names from a list that other packages may extend."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 
 def one_of(names: Callable[[], Collection[str]]) -> tuple[Any, ...]:
-    """Annotations for a key that must be one of ``names()``, which is called whenever a plan is read."""
+    """Annotations for a key that must be one of ``names()``, which is called for every plan."""
 
     def known(value: Any) -> Any:
         if value not in names():

@@ -1,4 +1,4 @@
-"""The aim of choosing the precisions of a release's tables, in a plan."""
+"""The key ``optimise``: the aim by which the precision of each table is chosen."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -39,7 +39,7 @@ def aim_of(
     columns: list[str],
     default: Literal["balanced", "records"] = "balanced",
 ) -> Aim | None:
-    """The aim for tables over ``sets`` of positions. Raises ``ValueError`` for other tables."""
+    """The aim for tables over ``sets`` of positions. Raises ``ValueError`` if it names other tables."""
     if optimise is None:
         return default
     if optimise == "alike":
@@ -53,7 +53,7 @@ def aim_of(
     }
     weights = [Fraction(1)] * len(sets)
     ways, named = {len(attributes) for attributes in sets}, set[int | str]()
-    # Sizes first, so that the weight of a size does not replace that of one of its tables.
+    # Sizes first, so that weights of single tables replace the weight of their size.
     for name, weight in sorted(optimise.items(), key=lambda item: str(item[0]) in places):
         if not weight > 0:
             raise ValueError(f"optimise.{name}: a weight must be positive")
@@ -68,7 +68,7 @@ def aim_of(
             )
         table = places.get(str(name), f"all of {name}")
         if table in named:
-            raise ValueError(f"optimise: {name!r} is there twice, perhaps in another order")
+            raise ValueError(f"optimise: {name!r} is listed twice, perhaps in another order")
         named.add(table)
         for i in alike:
             weights[i] = weight

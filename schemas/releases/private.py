@@ -1,4 +1,4 @@
-"""Settings of a release that are drawn privately from the records, and paid from the release's share."""
+"""Settings of a release that are drawn privately from the records, for a part of its share."""
 
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -18,7 +18,9 @@ class PrivateSetting(Section):
 
     share: WrittenRational = Field(
         default=Fraction(1, 5),
-        description=("Part of the release's alpha (of rho with Gaussian noise) for the choice."),
+        description=(
+            "The part of the release's alpha (rho with Gaussian noise) that pays for the choice."
+        ),
     )
 
     @field_validator("share")
@@ -48,7 +50,7 @@ Regularisation = Annotated[float, Field(gt=0, le=1)] | PrivateRegularisation
 def at_regularisation(
     machine: KernelMachine, regularisation: Regularisation, share: Budget
 ) -> Release:
-    """The machine with a stated regularisation, or with a regularisation that is drawn first."""
+    """The machine, with a stated regularisation or one that is drawn first."""
     if not isinstance(regularisation, PrivateRegularisation):
         return machine
     own = machine.name, machine.domain, machine.rows, share, machine, regularisation.share

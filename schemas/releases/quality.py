@@ -20,7 +20,7 @@ from dpcore.releases.tables.criteria import (
 )
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.suggestion import suggestion
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.releases.base import Name, ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Edges, binned_domain
 from schemas.releases.equal import with_equal
@@ -44,7 +44,7 @@ class CriterionSection(Section):
     contradicts: RuleSection | None = Field(
         default=None,
         description="A rule, as in `rules`: the share of synthetic records that break it, minus the"
-        " share of rows that break it.",
+        " share of rows that do.",
     )
     model: StrictStr | None = Field(
         default=None,
@@ -95,10 +95,8 @@ class CriterionSection(Section):
 
     def _prediction(self, domain: Domain, place: str) -> Criterion:
         assert self.model
-        try:
+        with inside(f"{place}.model: "):
             formula = ModelFormula.read(self.model)
-        except ValueError as error:
-            raise ValueError(f"{place}.model: {error}") from None
         by = formula.added_columns()
         if by is None:
             raise ValueError(
@@ -134,7 +132,7 @@ class QualitySection(ReleaseSection):
     )
     mechanism: Literal["discrete-laplace"] = "discrete-laplace"
 
-    # Not keys of the plan: the release from which the records are drawn states them already.
+    # Not keys of the plan, because the release of the records states them already.
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
@@ -150,7 +148,7 @@ class QualitySection(ReleaseSection):
         if source is None or columns is None or bins is None or source.counts_weights:
             raise ValueError(
                 f"records: {self.records!r} must be drawn from a histogram, margins or"
-                " microdata-margins of records, whose cells are compared"
+                " microdata-margins of records, because cells are compared"
             )
         copy = self.model_copy()
         copy._columns, copy._bins = list(columns), dict(bins)
@@ -171,7 +169,7 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
-        # Without the limits: criteria that differ only there are one measurement.
+        # Without the limits: criteria that differ only in the limit are one measurement.
         measured = [replace(each, at_most=1.0) for each in criteria]
         for i, each in enumerate(measured):
             if each in measured[:i]:
@@ -185,7 +183,7 @@ class QualitySection(ReleaseSection):
 
 
 def _named(domain: Domain, place: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Check that names are different columns of the records, and return them."""
+    """Return the names, after a check that they are different columns of the records."""
     for name in names:
         if name not in domain.names:
             meant = suggestion(name, domain.names)

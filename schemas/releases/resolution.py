@@ -1,8 +1,8 @@
-"""The cells in which a model reads numbers: as fine as the plan states, if possible.
+"""The cells to which a model rounds numbers: the cells of the plan, if there are not too many.
 
-Terms are computed in all cells of their columns, so columns that one term combines have at most
-``MOST_CELLS`` cells together.  Beyond that, numbers are rounded to fewer cells.  Cells of amounts grow,
-so that small amounts and their logarithms stay precise:
+Terms are computed in all cells of their columns, so the columns of one term have at most ``MOST_CELLS``
+cells together. If they have more, numbers are rounded to fewer cells.  Cells of amounts grow, so that
+small amounts and their logarithms stay precise:
 
     0 to 20,000,000 euros      0, 1, 2, ..., 200, ..., 10,000, 10,050, ...      4,096 cells
 
@@ -27,13 +27,13 @@ from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 
 MOST_ALONE, MOST_TOGETHER = 4096, 2**18
-"""The most cells of a column that is rounded, and of rounded columns together."""
+"""The most cells of one rounded column, and of rounded columns together."""
 
 FEWEST = 128
-"""Numbers rounded to fewer cells would bias the model by more than the noise."""
+"""With fewer cells, rounding would bias the model by more than the noise."""
 
 MOST_EQUAL = 65536
-"""If equal cells, as many as a grid may have, are at most 1 wide, they are precise enough."""
+"""The cells of a grid: if equal cells are then at most 1 wide, they are precise enough."""
 
 NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
 COMPARED = re.compile(rf"[<>=]\s*-?\s*{NUMBER}|{NUMBER}\s*[<>=!]")
@@ -68,7 +68,7 @@ def _round_together(
     """Lower the ``most`` cells of columns of numbers that one term combines with others."""
     wide = sorted(numbers, key=lambda name: sizes[name])
     left = MOST_TOGETHER / math.prod(n for name, n in sizes.items() if name not in wide)
-    for place, name in enumerate(wide):  # those of few values keep them
+    for place, name in enumerate(wide):  # columns with few values keep all
         each = math.floor(max(left, 0.0) ** (1 / (len(wide) - place)) + 1e-9)
         if each < min(FEWEST, sizes[name]):
             raise ValueError(
@@ -92,7 +92,7 @@ def _exact(name: str, column: Column) -> Axis:
 
 
 def _coarse(column: Column, axis: Axis) -> bool:
-    """Whether each cell of a column holds several values, of which small ones may matter."""
+    """Whether cells of a column contain several values and are too wide for small values."""
     if not isinstance(axis, Grid) or isinstance(column, CategoricalColumn):
         return False
     if isinstance(column, IntegerColumn):
@@ -127,8 +127,7 @@ def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> 
 
 
 def _whole_cells(axis: Grid, inner: list[float], alone: set[float], masses: set[float]) -> Axis:
-    """Cells of whole numbers between ``inner`` edges; the values ``alone`` and both bounds have their
-    own."""
+    """Cells of whole numbers between ``inner`` edges; values ``alone`` and both bounds get their own."""
     first, end = float(axis.lower), float(axis.upper)
     own = {point for point in alone if point == int(point)} | {end - 1}
     edges = {float(round(edge)) for edge in inner} | {e for p in own for e in (p, p + 1)}
@@ -157,9 +156,8 @@ def _equal(lower: float, upper: float, number: int) -> list[float]:
 
 
 def _growing(lower: float, upper: float, number: int) -> list[float]:
-    """Edges with a distance of about 1 near zero, which grows with the amount: s sinh(u), u equal."""
-    # A fixed point: with the scale change the ends, and with these the scale at which edges near zero
-    # are 1 apart.
+    """Edges s sinh(u) for equally spaced u: about 1 apart near zero, and wider for larger amounts."""
+    # A fixed point, because the range of u depends on the scale, and the scale on this range.
     scale = 1.0
     for _ in range(50):
         start, end = math.asinh(lower / scale), math.asinh(upper / scale)

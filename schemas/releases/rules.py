@@ -21,7 +21,7 @@ from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
 from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.suggestion import suggestion
-from schemas.document import Section
+from schemas.document import Section, inside
 from schemas.releases.inequalities import read_inequality, rules_of
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
@@ -65,10 +65,10 @@ class RuleSection(Section):
         " {below: 15} between edges of bins or among levels.",
     )
     then: dict[StrictStr, Stated] | StrictStr = Field(
-        description="The conditions that other columns then satisfy, in the same form. Or an"
-        " inequality of numbers, such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`,"
-        " which applies if no column in it is null. A rule that is only an inequality may be written"
-        " without if and then."
+        description="The conditions that then apply to other columns, in the same form. Or an inequality"
+        " of numbers, such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`,"
+        " which applies if no column in it is null. A rule may consist of an inequality"
+        " alone, without if and then."
     )
 
     _place: str = PrivateAttr("")
@@ -148,15 +148,11 @@ def build_rules(
         if isinstance(section.then, dict):
             found += section.build(domain, place)
             continue
-        try:
+        with inside(f"{place}.then: "):
             difference = read_inequality(domain, section.then)
-        except ValueError as error:
-            raise ValueError(f"{place}.then: {error}") from None
         inequalities.append((section.when(domain, place), difference))
-    try:
+    with inside("rules: "):
         return (*found, *rules_of(domain, inequalities))
-    except ValueError as error:
-        raise ValueError(f"rules: {error}") from None
 
 
 def _in_detail(stated: Mapping[str, Stated], details: Details, place: str) -> dict[str, Stated]:
@@ -222,13 +218,12 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
 
 
 def _alike(category: Category, value: Value) -> bool:
-    """Whether a category and a value are equal and of the same type; 3 and 3.0 are the same number."""
+    """Whether a category and a value are equal and of one type; 3 and 3.0 are one number."""
     return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
-    """Text on the type of the column's values and on the intended value, if ``value`` has another
-    type."""
+    """If ``value`` has a wrong type: text on the type of the column's values, and the likely value."""
     kind = type(values[0])
     if type(value) is kind:
         return suggestion(value, values) if kind is str else ""

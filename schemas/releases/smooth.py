@@ -1,4 +1,4 @@
-"""Shared parts of sections on densities and functions: scales, and bandwidths drawn from the records."""
+"""Base classes of sections on densities and functions: scales, and bandwidths drawn from the records."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -39,7 +39,7 @@ class PrivateBandwidth(PrivateSetting):
     )
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
-        """A release that first draws its bandwidth. ``smooth`` has the smallest possible bandwidth."""
+        """A release that first draws its bandwidth; ``smooth``: the one with the smallest bandwidth."""
         own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 
@@ -72,7 +72,7 @@ class SmoothSection(ReleaseSection):
     )
 
     def domain(self, columns: Columns) -> Domain:
-        """The cells of the columns, with equal width on the transformed scale, and the point masses."""
+        """The cells of the columns, equally wide on the transformed scale, and the point masses."""
         given = self.transform or "none"
         scales = given if isinstance(given, list) else [given] * len(self.columns)
         if len(scales) != len(self.columns):

@@ -15,7 +15,7 @@ MISSING = {
     "categories": "list every answer that the questionnaire allows. Do not list the answers found in"
     " the table: a rare answer reveals that somebody gave it",
     "bounds": "state the smallest and the largest possible value, from the questionnaire or the law."
-    " Do not take them from the table: they are values of single people",
+    " Do not take them from the table: its extremes are values of single people",
     "bins": "state a number of equal bins, or the edges of bins, without looking at the table",
     "bandwidth": "state the width of the kernel as a fraction of the column's range, such as 0.05, or"
     " a private method to choose it",
@@ -29,11 +29,11 @@ MISSING = {
     "total": "state the size of the population, which is the sum of the weights",
     "title": "state a title for readers",
 }
-"""For each key that may be blank, what to write there."""
+"""For each key that may be blank, the instruction to fill it in."""
 
 
 def blanks_of(document: Any) -> dict[str, str]:
-    """The blanks in a plan by place, such as ``releases[0].bandwidth``, with what to write there."""
+    """The blanks of a plan by place, such as ``releases[0].bandwidth``, with instructions."""
     return dict(_blanks(document, "", ""))
 
 
@@ -50,7 +50,7 @@ def _blanks(node: Any, place: str, why: str) -> Iterator[tuple[str, str]]:
 
 
 def touches(place: str, blanks: Collection[str]) -> bool:
-    """Whether a blank at a place, inside it or around it may cause the fault there."""
+    """Whether a blank at this place, inside it or around it may cause the fault there."""
     return any(_is_in(blank, place) or _is_in(place, blank) for blank in blanks)
 
 

@@ -1,9 +1,9 @@
 """Chooses the cells of a column of numbers from public facts: type, bounds, step, special values.
 
-Records get many cells, because the release merges those that hold too few people (``compress``): one for
-each value where there are at most ``MOST_VALUES``, otherwise cells that grow from zero, where amounts
-and counts of events crowd, but not beyond those of equal cells, which are enough if the bounds are of
-similar size.  Tables for people get few.
+Synthetic records get many cells, because their release merges cells with too few people (``compress``).
+Up to ``MOST_VALUES`` values get a cell each. For more values, cells grow with the distance from zero,
+near which amounts and counts of events concentrate, up to the width of equal cells. If the bounds are of
+similar size, all cells are equal. Tables for readers get few cells.
 
     hours a week, 0 to 99             one for each value
     visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, ..., 950, 1000, 1100, ...
@@ -25,7 +25,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 MOST_VALUES = 1024
-"""In columns with more values, several values share a cell."""
+"""If a column has more values, several values share a cell."""
 
 EQUAL = 100
 """The largest number of cells of equal width."""
@@ -34,9 +34,9 @@ ALIKE = 20
 """Positive bounds with a smaller ratio get equal cells."""
 
 SPREAD, WRITTEN, WIDEST = Decimal(10_000), 1000, Decimal(10) ** 18
-"""Growing cells begin at 1, or lower at the larger bound divided by ``SPREAD`` or at ``WRITTEN`` steps:
-the median turnover of firms is a millionth of a bound that no firm exceeds.  They begin at the step at
-least; without a step, at the larger bound divided by ``WIDEST``."""
+"""Growing cells begin at the smallest of 1, ``WRITTEN`` steps, and the larger bound divided by
+``SPREAD``, because the median turnover of firms is a millionth of a bound for all firms. But they begin
+at least at the step or, without a step, at the larger bound divided by ``WIDEST``."""
 
 FINE = tuple(
     Decimal(step) / 10 for step in (*range(10, 16), 16, 18, 20, 22, 25, 28, *range(30, 100, 5))
@@ -44,15 +44,15 @@ FINE = tuple(
 FEW = tuple(map(Decimal, ("1", "2", "5")))
 
 ALONE, ALONE_IN_TABLES = 20, 3
-"""If cells grow, each whole number up to this has its own cell."""
+"""If cells grow, each whole number up to this has a separate cell."""
 
 MOST_IN_TABLES, MOST_OF_SMALL = 12, 15
-"""The most cells in tables.  If cells grow, this is the most on each side of zero, as long as a cell has
-no more than a power of ten.  Whole numbers get more, as they may be counts of few things, and so do
-numbers within ``ALIKE``, such as a pH: these cells grow only until they are equal."""
+"""The most cells in tables or, if cells grow, on each side of zero (more if a cell would span more than
+a power of ten). ``MOST_OF_SMALL`` applies to whole numbers, which may be small counts, and to numbers
+within ``ALIKE``, such as a pH, whose cells grow only up to the width of equal cells."""
 
 MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
-"""Units of numbers near a typical value other than zero, even if zero is a bound."""
+"""Units of numbers that are near a typical value other than zero, even if zero is a bound."""
 
 
 def is_measure(unit: str) -> bool:
@@ -60,7 +60,7 @@ def is_measure(unit: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """``edges``: ascending, or None for one cell per value; ``points``: values with a separate cell."""
+    """``edges``: ascending; None if each value has a cell. ``points``: values with a separate cell."""
 
     edges: list[float] | None
     points: list[float]
@@ -68,8 +68,8 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Public facts on numbers. ``step``: None if any number may occur; ``special``: values that many
-    people have; ``cuts``: required edges of the cells of records."""
+    """Public facts on a column of numbers. ``step``: None if any number may occur; ``special``: values
+    that many people have; ``cuts``: required edges of the cells of records."""
 
     lower: Decimal
     upper: Decimal
@@ -81,7 +81,7 @@ class Numbers:
 
     @property
     def step_or_one(self) -> Decimal | None:
-        """The number of which all values are multiples; None if any number may occur."""
+        """The step of all values; None if any number may occur."""
         return self.step or (Decimal(1) if self.whole else None)
 
     @property
@@ -111,9 +111,7 @@ class Numbers:
             return Cells(None, [])
         assert self.step_or_one is not None
         edges = equal(self.lower, self._top, self.step_or_one)
-        if (
-            not self.whole
-        ):  # the last cell holds its upper end: between two values, each has its own
+        if not self.whole:  # edges between values, because the last cell includes its upper end
             half = self.step_or_one / 2
             edges = [each - half for each in (*edges, self.upper)] + [self.lower + half]
         own = [Decimal(str(point)) for point in points or ()]
@@ -129,7 +127,7 @@ class Numbers:
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
     def for_periods(self, points: Sequence[float] | None = None) -> Cells:
-        """Cells for records that no release merges: the cells of tables, and equal cells."""
+        """Cells for records of a series, which are not merged: the cells of tables, and equal cells."""
         few = self.for_tables(points)
         if few.edges is None:
             return few
@@ -154,7 +152,7 @@ class Numbers:
         return equal(self.lower, self._top, width)
 
     def _growing(self, steps: Sequence[Decimal], alone: int) -> Sequence[Decimal]:
-        """Edges that grow from zero; small whole numbers are cells by themselves."""
+        """Edges of cells that grow away from zero; small whole numbers have separate cells."""
         if self.alike:
             return ()
         single = self.whole and self.step_or_one == 1
@@ -163,7 +161,7 @@ class Numbers:
         above = growing(max(self.lower, least), self._top, self.step_or_one, steps)
         below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
         small_numbers = not self.whole and self._largest <= ALIKE
-        if steps is FINE:  # equal cells too: values need not crowd at zero
+        if steps is FINE:  # equal cells too, in case values do not concentrate at zero
             even = self._equal(EQUAL, FEW)
         else:
             even = self._equal(MOST_OF_SMALL, FEW) if small_numbers else []
@@ -180,7 +178,7 @@ class Numbers:
 
     @property
     def _least(self) -> Decimal:
-        """Where growing cells begin."""
+        """The edge from which cells grow."""
         least = min(Decimal(1), self._largest / SPREAD, WRITTEN * (self.step_or_one or Decimal(1)))
         return max(least, self.step_or_one or self._largest / WIDEST)
 
@@ -190,7 +188,8 @@ class Numbers:
         points: Sequence[float] | None,
         values: Sequence[Decimal] | None = None,
     ) -> Cells:
-        """The points with a separate cell: ``values`` or, by default, the special values and zero."""
+        """Cells with these ``inner`` edges. ``values``: points that may need a separate cell; by default
+        the special values and zero."""
         zero = {Decimal(0)} if self.lower <= 0 <= self.upper else set[Decimal]()
         alone = {*self.special} | zero if values is None else {*values}
         own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
@@ -230,7 +229,7 @@ class Numbers:
 def growing(
     least: Decimal, upper: Decimal, unit: Decimal | None, steps: Sequence[Decimal]
 ) -> list[Decimal]:
-    """Round edges above ``least``, multiples of the unit, that grow by about the same factor."""
+    """Round edges above ``least`` that are multiples of the unit and grow by about the same factor."""
     powers = range(least.adjusted(), upper.adjusted() + 1) if upper > 0 else ()
     found = (step * Decimal(10) ** power for power in powers for step in steps)
     multiples = (edge if unit is None else multiple(edge, unit) for edge in found)
@@ -238,14 +237,13 @@ def growing(
 
 
 def with_even(grown: Sequence[Decimal], even: Sequence[Decimal]) -> list[Decimal]:
-    """Growing edges up to the first positive one of the equal edges, and then these."""
+    """The growing edges below the first positive equal edge, and then the equal edges."""
     after = sorted(edge for edge in even if edge > 0)
     return [*(edge for edge in grown if not after or edge < after[0]), *after]
 
 
 def thinned(edges: Sequence[Decimal], most: int) -> list[Decimal]:
-    """At most this many growing edges if the powers of ten are no more: the smallest others are left
-    out."""
+    """Without the smallest edges that are no power of ten, so that at most ``most`` stay if possible."""
     others = [edge for edge in edges if edge != Decimal(10) ** edge.adjusted()]
     left_out = others[: max(len(edges) - most, 0)]
     return [edge for edge in edges if edge not in left_out]
@@ -262,7 +260,7 @@ def equal(lower: Decimal, upper: Decimal, width: Decimal) -> list[Decimal]:
 
 
 def round_width(least: Decimal, steps: Sequence[Decimal], unit: Decimal | None) -> Decimal:
-    """A round number that is at least this, and a multiple of the unit."""
+    """A round number that is at least ``least``, and a multiple of the unit."""
     power = Decimal(10) ** least.adjusted()
     width = next(power * s for s in (*steps, Decimal(10)) if power * s >= least)
     return width if unit is None else multiple(width, unit)

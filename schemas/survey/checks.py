@@ -1,12 +1,12 @@
 """The checks of a survey table, as a pandera schema built from the plan alone.
 
-Each check has the name of its rule and gives one Ibis expression over the column. So the table's engine
-can count the records that break the rule without fetching any.
+Each check has the name of its rule and is one Ibis expression over the column. So the table's engine
+counts the records that break the rule, and no record is fetched.
 
     rule       a record breaks it if
     type       the value cannot be converted to the declared type (found while the table is read)
     null       the value is missing and the column is not nullable
-    empty      the value should identify a privacy unit, but is empty text or blanks
+    empty      the identifier of a privacy unit is empty text or blanks
     category   the value is not a listed category, or level
     bounds     the value lies outside the bounds
     finite     the value is NaN or infinite
@@ -78,7 +78,7 @@ def _checks(column: ReadColumn) -> list[Any]:
     if isinstance(column, IdentifierColumn):
         return [_check("empty", lambda value: value.strip() != "")]
     values = column.listed
-    if column.open:  # what is not listed counts in the last category, or as the nearest bound
+    if column.open:  # unlisted values count in the last category, or as the nearest bound
         return [_check("finite", finite)] if isinstance(column, ContinuousColumn) else []
     if values is not None:
         return [_check("category", lambda column: column.isin(listed(column, values).value))]
@@ -88,13 +88,13 @@ def _checks(column: ReadColumn) -> list[Any]:
     lower, upper = map(exactly, column.bounds)
     return [
         _check("finite", finite),
-        # A value that is not finite breaks only that rule; DuckDB orders NaN above every number.
+        # Values that are not finite break only the rule `finite`; DuckDB orders NaN above every number.
         _check("bounds", lambda value: ~finite(value) | value.between(lower, upper)),
     ]
 
 
 def _check(rule: str, holds: Any) -> Any:
-    """A check that gives a boolean column, null for null values (``null`` is a separate rule).
+    """A check as a boolean column, which is null for null values (``null`` is a separate rule).
 
     Pandera's own ``ignore_na`` uses Ibis, which treats NaN as null on Spark.
     """

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
-from schemas.document import Section, absent
+from schemas.document import Section, absent, inside
 from schemas.survey.dates import PartOfDate
 from schemas.survey.formats import SourceName, date_format
 from schemas.survey.found import (
@@ -58,8 +58,8 @@ from schemas.survey.number_column import NumberColumn, check_edges, two_numbers
 from schemas.text import Line, look_alikes, told_apart
 
 Invalid = Literal["refuse", "clamp", "own-cell", "drop"]
-"""What happens to values that are not valid: not a listed category, outside the bounds, not finite, or
-null in a column that is not nullable. Values that cannot be read as the column's type are read as null.
+"""The rule for values that are not valid: not a listed category, outside the bounds, not finite, or null
+in a column that is not nullable. Values that cannot be read as the column's type are read as null.
 
     refuse      the release stops
     clamp       a number goes to the nearest bound; anything else counts as null, or in the first cell
@@ -67,9 +67,9 @@ null in a column that is not nullable. Values that cannot be read as the column'
     own-cell    it counts as null, and every column is nullable
     drop        its record is left out
 
-All except the first are defined for every record and act on each record separately. So tables that
-differ in one record, or in the records of one unit, also differ only there afterwards. Except with
-``drop``, the number of records stays the same.
+All except ``refuse`` are defined for every record and act on each record separately. So tables that
+differ only in one record, or in the records of one unit, still do afterwards. Except with ``drop``, the
+number of records stays the same.
 """
 
 
@@ -88,7 +88,7 @@ _Listed = Annotated[list[_Kind], Field(min_length=1)]
 
 
 def _of_one_type(value: Any) -> Any:
-    """Refuse mixed types with one message. Pydantic would give one for every tried type."""
+    """Refuse mixed types with a single message; Pydantic would give one message for every tried type."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
         other = next((item for item in value if not isinstance(item, str)), None)
@@ -169,7 +169,7 @@ class CategoricalColumn(Section):
         return self.at_most > 0
 
     def with_found(self, texts: Mapping[str, int] | None) -> Self:
-        """The column with the found texts that may be categories. ``texts``: noisy count by text."""
+        """The column with the found categories. ``texts``: found texts with their noisy counts."""
         found = publishable(texts or {}, {NONE, OTHER, *map(str, self.missing)})
         kept = found[: self.at_most] or [NONE]
         return self.model_copy(update={"categories": [*kept, OTHER]})
@@ -232,10 +232,8 @@ class IntegerColumn(NumberColumn):
 
     def _check_format(self) -> None:
         if self.from_ and self.format:
-            try:
+            with inside("format: "):
                 date_format(self.format)
-            except ValueError as error:
-                raise ValueError(f"format: {error}") from None
         elif self.format.endswith("%"):
             raise ValueError("format: 12% is read as 0.12, so the type must be continuous")
         else:
@@ -314,14 +312,13 @@ class ContinuousColumn(NumberColumn):
 
     @property
     def unsearched(self) -> bool:
-        """Whether the bounds are still placeholders, before the search."""
+        """Whether the bounds are placeholders, because the search has not run."""
         return self.open and self.bounds == held(UNKNOWN_BOUNDS, self.point_masses, self.ends)
 
     def with_found(self, bounds: tuple[float, float] | None) -> Self:
-        """The column with the found bounds, if any, widened to include its point masses. A stated bound
-        is kept."""
+        """The column with the found bounds, if any, widened to its point masses; stated bounds stay."""
         lower, upper = bounds or NOTHING_FOUND
-        if self.step:  # a plan's own bounds may hold at most 2**53 steps either
+        if self.step:  # bounds in a plan may contain at most 2**53 steps too
             most = self.step * 2**52
             lower, upper = max(lower, -most), min(upper, most)
         found = held((lower, upper), self.point_masses, self.ends)
@@ -337,7 +334,7 @@ class ContinuousColumn(NumberColumn):
         """Cells between the given edges, and one for each point mass."""
         check_edges(edges, *self.bounds)
         points = [float(point) for point in self.point_masses]
-        # The edge of a point mass is there twice, because its cell has no width.
+        # The edge of a point mass is listed twice, because its cell has no width.
         cut = tuple(sorted([*({float(e) for e in edges} - {*points}), *points, *points]))
         return Bins(name, cut, self.nullable, step=self.written)
 

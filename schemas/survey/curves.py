@@ -30,8 +30,8 @@ class Curve(Section):
         default=None,
         exclude_if=absent,
         description="The largest change between neighbouring times, from public knowledge. Curves with"
-        " larger changes are altered until no larger change is left. This reduces the noise, but all"
-        " columns then need the same bounds.",
+        " larger changes are altered so that no change exceeds it. This reduces the noise,"
+        " but all columns then need the same bounds.",
     )
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
     columns:   {trade: {type: categorical, categories: [baker, smith], refines: {sector: trades.csv}}}
     synthesis: [{derived: {bmi: "weight / (height / 100) ** 2"}}]
 
-They are computed from each record, not drawn or measured, so no record contradicts itself.
+They are computed for each record, not drawn or measured, so no record contradicts itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.formula import Formula, Kind
+from schemas.document import inside
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 
 Columns = Mapping[str, Column]
@@ -24,7 +25,7 @@ Values = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column computed from other columns, by formula or mapping. ``origin``: derivation in words."""
+    """A column computed from others, by formula or mapping. ``origin``: its derivation in words."""
 
     name: str
     sources: tuple[str, ...]
@@ -102,7 +103,7 @@ def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -
 
 
 def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Mapping[Any, Any]]]:
-    """For each column of groups of these columns: its source, and each category's group."""
+    """For each column of groups that follows from these: its source, and each category's group."""
     found: dict[str, tuple[str, Mapping[Any, Any]]] = {}
     for name in names:
         for group in groups_of(name, columns):
@@ -120,10 +121,10 @@ def derived_columns(
     formulas: Mapping[str, str],
     follows: Collection[str] = (),
 ) -> list[Derived]:
-    """The columns that are computed from drawn columns, in a possible order of computation.
+    """The columns that are computed from drawn columns, in an order in which each can be computed.
 
-    ``follows``: drawn columns that may follow from other columns. Raises ``ValueError`` if a different
-    drawn column follows from other columns, or a formula is not valid.
+    ``follows``: drawn columns that may follow from others. Raises ``ValueError`` if any other drawn
+    column follows from others, or a formula is not valid.
     """
     found: dict[str, Derived] = {}
     for name in drawn:
@@ -140,15 +141,13 @@ def derived_columns(
     for name, text in formulas.items():
         if name.lower() in {taken.lower() for taken in kinds}:
             raise ValueError(f"derived.{name}: is already a column of the records")
-        # Also if it is not drawn: the codebook would describe the survey's column, not this one.
+        # Refused even if it is not drawn, because the codebook would describe the survey's column.
         if name.lower() in {taken.lower() for taken in columns}:
             raise ValueError(
                 f"derived.{name}: is already a column of the plan; choose another name"
             )
-        try:
+        with inside(f"derived.{name}: "):
             formula = Formula.read(text, kinds)
-        except ValueError as error:
-            raise ValueError(f"derived.{name}: {error}") from None
         if not formula.names:
             raise ValueError(f"derived.{name}: is constant; use a column in the formula")
         found[name] = Derived(name, formula.names, f"{name} = {text.strip()}", formula=formula)

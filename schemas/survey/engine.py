@@ -1,4 +1,4 @@
-"""Public values as Ibis expressions: exact numbers, null, and lists as tables."""
+"""Public values as Ibis expressions: exact numbers, tests for null, and lists as tables."""
 
 import sys
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ Values = Sequence[str | bool | int | float]
 
 
 def listed(near: Any, values: Values, value: str = "value", code: str = "code") -> Any:
-    """A table of the values and their positions, in the engine of the expression ``near``."""
+    """A table of the values and their positions, in the engine of ``near``."""
     import ibis
     import pyarrow as pa
 
-    # As one object, because fifty thousand literals take a minute to write as SQL.
+    # As one JSON literal, because fifty thousand literals take a minute to write as SQL.
     backend = near.get_backend()
     if backend.name in ARRAYS:
         return ARRAYS[backend.name](backend, values, value, code)
@@ -69,6 +69,6 @@ def _on_spark(backend: Any, values: Values, value: str, code: str) -> Any:
     return backend.table(name)
 
 
-# A table in memory would be a temporary one in PostgreSQL, which a read-only transaction and a standby
-# server cannot make, and on Spark it would need Python on the workers.
+# No in-memory table: PostgreSQL would need a temporary table, which read-only transactions and standby
+# servers refuse, and Spark would need Python on the workers.
 ARRAYS = {"postgres": _on_postgresql, "pyspark": _on_spark}

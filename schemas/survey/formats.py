@@ -1,4 +1,4 @@
-"""How a survey writes numbers and dates as text, by the key ``format`` of a column.
+"""A survey's formats of numbers and dates in text, by the key ``format`` of a column.
 
     format: 1.234,5       1234.5 as the survey writes it, with thousands separated or not; others are
                           1,234.5  1 234,5  1'234.5  1234,5
@@ -41,7 +41,7 @@ class NumberFormat:
 
     @property
     def pattern(self) -> str:
-        """A regular expression for numbers, the same in all engines; at most 18 digits a side."""
+        """A regular expression for numbers, valid in all engines; at most 18 digits on each side."""
         whole = "[0-9]{1,18}"
         if self.thousands:
             whole = f"([0-9]{{1,3}}([{self.thousands}][0-9]{{3}}){{1,5}}|{whole})"
@@ -59,7 +59,7 @@ class NumberFormat:
 
     @property
     def shift(self) -> str:
-        """The exponent to append to the digits: dividing by a hundred is exact only in text."""
+        """The exponent to append to the digits: only in text is a division by a hundred exact."""
         return "e-2" if self.percent else ""
 
 

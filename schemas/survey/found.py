@@ -1,8 +1,8 @@
-"""`categories: open` and `bounds: open`: placeholders until the search, and which texts are published.
+"""`categories: open` and `bounds: open`: placeholders before the search, and publishable texts.
 
-Before the search a plan has a placeholder for each possible category, so that time and price are known
-for the largest table.  No plan can name a placeholder, because each contains a character that plans
-refuse.
+Before the search a plan has a placeholder for each possible category, so that time and price are stated
+for the largest table.  No category in a plan equals a placeholder, because each contains a character
+that plans refuse.
 
 Found texts that a plan could not list are left out: blank texts, texts with invisible characters and
 texts that start like a formula. Of several texts that look the same, only the one with the largest noisy
@@ -42,7 +42,7 @@ BOTH_OPEN: HalfOpen = (None, None)
 
 
 def stated_ends(bounds: object) -> HalfOpen | None:
-    """The stated ends of bounds of which one or both are open; None for all other bounds.
+    """The stated ends of open bounds, each None if it is open; None for bounds without an open end.
 
     >>> stated_ends("open"), stated_ends([0, "open"]), stated_ends([0, 9])
     ((None, None), (0.0, None), None)
@@ -61,7 +61,7 @@ def stated_ends(bounds: object) -> HalfOpen | None:
 def held(
     bounds: tuple[float, float], points: Collection[float], ends: HalfOpen
 ) -> tuple[float, float]:
-    """The narrowest bounds that include these bounds and some points. Stated ends are kept.
+    """The narrowest bounds that include these bounds and the points. Stated ends stay.
 
     >>> held((-1, 1), [5], (None, None)), held((-1, 1), [], (3, None))
     ((-1.0, 5.0), (3.0, 4.0))
@@ -71,13 +71,13 @@ def held(
         float(found if stated is None else stated)
         for found, stated in zip((min(numbers), max(numbers)), ends, strict=True)
     )
-    if lower >= upper:  # nothing was found on this side of the bound that is stated
+    if lower >= upper:  # nothing was found beyond the stated bound
         return (lower, lower + 1) if ends[0] is not None else (upper - 1, upper)
     return lower, upper
 
 
 def unknown(most: int) -> list[str]:
-    """This many placeholders for categories, which differ from every text in a plan."""
+    """This many placeholders for categories, different from every text in a plan."""
     return [f"{_STAND_IN}{i + 1}" for i in range(most)]
 
 

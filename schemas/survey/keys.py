@@ -36,7 +36,7 @@ def nullable_if_missing(given: Any) -> Any:
 
 
 NAN = "NaN"
-"""The code for no answer that matches float NaN."""
+"""The code for no answer that matches a float NaN."""
 
 
 def _with_nan(codes: Any) -> Any:
@@ -63,14 +63,14 @@ Labels = Annotated[
 ]
 
 STEP = (
-    "Synthetic values are multiples of this number, such as 0.01 for amounts in cents or 5 for"
-    " rounded hours. The survey table is not checked."
+    "Synthetic values are multiples of this number, such as 0.01 for amounts in cents or 5 for rounded"
+    " hours. The survey table is not checked for it."
 )
 LEVELS = (
     "The only possible values, in ascending order, if they are few. Each has a separate cell, other"
     " values are not valid, and `bounds` need not be stated."
 )
 POINTS = (
-    "Values of many records, such as 0 and a top code. Each has a separate cell in addition to the"
-    " bins, and a density leaves these records out."
+    "Values that many records share, such as 0 and a top code. Each has a separate cell in addition to"
+    " the bins; densities leave these records out."
 )

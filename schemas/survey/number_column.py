@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, model_validator
 
 from dpcore.domain.axes import Category
-from schemas.document import Section, absent
+from schemas.document import Section, absent, inside
 from schemas.survey.formats import Format, SourceName, number_format
 from schemas.survey.keys import (
     DESCRIPTION,
@@ -86,10 +86,8 @@ class NumberColumn(Section):
         """Raise ``ValueError`` if the format is not valid, or not suitable for such numbers."""
         if not self.format:
             return
-        try:
+        with inside("format: "):
             percent = number_format(self.format).percent
-        except ValueError as error:
-            raise ValueError(f"format: {error}") from None
         if percent and max(map(abs, self.bounds)) >= 100:
             raise ValueError("format: 12% is read as 0.12; state bounds as shares, such as [0, 1]")
 
@@ -100,7 +98,7 @@ class NumberColumn(Section):
 
     @property
     def clamps_nothing(self) -> bool:
-        """Whether numbers are read without clamping, because bounds are unknown before the search."""
+        """Whether numbers are read without clamping, because the search has not yet found the bounds."""
         return self.open or self.outside == "refuse"
 
     @property

@@ -5,9 +5,9 @@
     releases: [{hierarchy: {columns: [state, tract], members: tracts.csv}}]
     releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
 
-A loaded plan contains the values, not the file's name. So its digest, its manifest and its approval
-apply to the values. A missing file, or a file without a needed column or value, is an error. The survey
-itself is refused, because its contents would be published without noise.
+A loaded plan contains the values instead of the file's name. So digest, manifest and approval apply to
+the values. A missing file, or a file without a needed column or value, is an error. The survey itself is
+refused as such a file, because its contents would be published without noise.
 """
 
 import csv
@@ -24,7 +24,7 @@ from schemas.survey.blanks import BLANK
 from schemas.survey.found import OPEN
 
 RECORDS = "records"
-"""The column that holds the totals in a file of totals."""
+"""The column with the totals in a file of totals."""
 
 
 def read_public_files(plan: Path, document: dict[str, Any]) -> None:
@@ -84,10 +84,10 @@ def _rows(
     path = plan.parent / name
     if isinstance(source, str) and any(_same(path, of) for of in (plan.parent / source, source)):
         raise PlanError(
-            f"{place}: {path} is the survey, whose values are private; list public values"
+            f"{place}: {path} is the survey, and its values are private; list public values"
         )
     if path.exists() and not path.is_file():
-        raise PlanError(f"{place}: {path} is not a file")  # to open a pipe may take for ever
+        raise PlanError(f"{place}: {path} is not a file")  # opening a pipe may block for ever
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file, strict=True)

@@ -1,4 +1,4 @@
-"""How a plan reads its columns: the survey's column, the format and the codes."""
+"""For each column of a plan: the survey's column, its format and its codes for no answer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,12 +28,12 @@ def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
     if column.source_name or of is None:
         return column.source_name or name
     base = columns.get(of.column)
-    read = base is not None and not part_of_date(base)  # else a computed column, of the same name
+    read = base is not None and not part_of_date(base)  # otherwise a column of the same name
     return (base.source_name if read and base else "") or of.column
 
 
 def source_in_words(name: str, columns: Mapping[str, ReadColumn]) -> str:
-    """Words for the survey's column in messages. Messages do not show a ``source_name``."""
+    """Words for the survey's column in messages, which never show a ``source_name``."""
     of = part_of_date(columns[name])
     return name if columns[name].source_name or of is None else of.column
 

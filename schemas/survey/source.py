@@ -19,7 +19,7 @@ from schemas.document import Section
 
 ENVIRONMENT = "env:"
 SECRETS = {"password", "sslpassword"}
-"""Options of a PostgreSQL URL that hold a password."""
+"""Options of a PostgreSQL URL that contain a password."""
 
 
 class TableSource(Section):

@@ -12,15 +12,15 @@ from schemas.survey.columns import CategoricalColumn, Column
 from schemas.survey.reading import part_of_date
 
 EITHER = 30
-"""Without a unit, whole numbers from zero to less than this may be events or a score: amounts are
-between the two."""
+"""Without a unit, whole numbers from zero to less than this may be events or scores; then the shape of
+amounts, which is between both, is assumed."""
 
 QUANTITIES = (
     *("minute", "hour", "week", "month", "metre", "km", "kilometre", "mile", "gram", "litre"),
     *("dollar", "usd", "eur", "pound", "gbp", "franc", "krone", "peso", "rupee", "yen", "yuan"),
     *("hundred", "thousand", "million", "word", "item"),
 )
-"""Beginnings of the units of amounts and scores. Most people have some of these, unlike events."""
+"""Beginnings of the units of amounts and scores. Unlike events, most people have some."""
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
@@ -35,7 +35,7 @@ def _shape(column: Column | None) -> Shape:
     lower, upper = column.bounds
     if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
         return "around"
-    # Without a unit, a dozen or two numbers from zero may be years of schooling as well as visits.
+    # Without a unit, 0 to 12 or 24 may be years of schooling or numbers of visits.
     unit = column.unit.lower()
     counted = not unit.startswith(QUANTITIES) if unit else upper >= EITHER
     events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES and counted

@@ -16,7 +16,7 @@ from schemas.survey.columns import ContinuousColumn, IntegerColumn
 from schemas.survey.formats import Format, SourceName, number_format
 
 WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
-"""The check on a column of weights: finite and not negative."""
+"""The checks on a column of weights: finite and not negative."""
 
 
 def of_weights(column: object) -> bool:
@@ -25,7 +25,7 @@ def of_weights(column: object) -> bool:
 
 
 COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
-"""The check on a column of counts: at most the largest number of rows of a plan, and never null."""
+"""The checks on a column of counts: never null, and at most the largest number of rows of a plan."""
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20
@@ -43,8 +43,8 @@ class UnitColumn(Section):
     max_rows: StrictInt = Field(
         ge=1,
         le=MOST_ROWS,
-        description="At most this many records of a unit are used; the choice depends only on the"
-        " unit's own records. Noise grows with this number.",
+        description="At most this many records of a unit are used, chosen by the unit's own records"
+        " alone. Noise grows with this number.",
     )
     source_name: SourceName = ""
     name: StrictStr = Field(

@@ -189,7 +189,7 @@ def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, m
         fcntl.flock(lock, fcntl.LOCK_EX)
         with serve.run_module(["prefect"], tmp_path / "log", lock.fileno()):
             lock.close()  # as the system does with what is killed
-            with pytest.raises(InputError, match="or a process that a killed one left"):
+            with pytest.raises(InputError, match="or a process left by a killed one"):
                 serve._alone(tmp_path).__enter__()
     with serve._alone(tmp_path):
         pass

@@ -159,7 +159,7 @@ def test_a_bundle_without_replicates_says_what_to_use_instead(home):
     bundle = made(home, thresholded, MARGINS, replicates=0, csv=False)
     text = (bundle / "README.md").read_text()
     assert "replicate_" not in text
-    assert "their sums mean nothing" in text
+    assert "do not add them up" in text
     assert "the Python reader for sums" in text
     assert not list(bundle.glob("tables/*.csv"))
 

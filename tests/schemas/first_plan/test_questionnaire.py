@@ -149,7 +149,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     assert "'elsewhere' is left out, because it is not a column" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
-    assert "no column of the table:\n  #   'elsewhere'" in text
+    assert "but not in the table:\n  #   'elsewhere'" in text
     assert "secret" not in text
     with pytest.raises(PlanError) as refused:
         dprelease.load_plan(plan)
@@ -183,7 +183,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
         ("column,values\nx,1 2 9\n", "'1 2 9' is read as a single value"),
         (
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
-            "'-9' lies outside 1 to 8; .*missing",
+            "'-9' is outside 1 to 8; .*missing",
         ),
         (
             "column,lower,upper,special\nx,0,99,7.5\n",

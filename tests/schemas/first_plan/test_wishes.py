@@ -59,7 +59,7 @@ OPEN = PERSONS + "profit,,,open,open,,,\njob,,open,,,,,\n"
 )
 def test_a_share_that_what_is_found_may_leave_constant_is_refused_for_that(tmp_path, wish, column):
     for models in ([], ["income ~ age"]):
-        with pytest.raises(InputError, match=f"{column} is open, and what is found") as refused:
+        with pytest.raises(InputError, match=f"{column} is open, and after the search") as refused:
             planned(tmp_path, Said(means=[f"{wish} by region"], models=models), OPEN)
         assert "--model" not in str(refused.value)
 

@@ -115,7 +115,7 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
         ),
         (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
-            "synthesis[0].from: linked tables are drawn from microdata-margins",
+            "synthesis[0].from: draw linked tables from microdata-margins",
         ),
     ],
 )

@@ -218,7 +218,7 @@ def test_words_for_readers_may_change_and_the_period_of_a_run_has_a_name(documen
         (
             {},
             {"measures": "to-date"},
-            "synthesis: each run makes them from the counts of one period",
+            "synthesis: they need the counts of one period alone",
         ),
         ({"columns": ["month", "kind"]}, {}, "'month' is the period of the series; remove it"),
         ({"compress": {"keep": 2}}, {}, "compress: remove it, because each period would merge"),
@@ -231,7 +231,7 @@ def test_records_that_one_run_cannot_make_are_refused(document, release, changes
 
 def test_models_from_counts_to_date_are_refused(document):
     to_date = with_records(document, measures="to-date") | {"synthesis": []}
-    assert "analyses: each run makes them from the counts of one period" in refused(to_date)
+    assert "analyses: they need the counts of one period alone" in refused(to_date)
 
 
 def test_plans_without_a_series_have_the_digest_that_they_had(document):

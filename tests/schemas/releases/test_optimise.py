@@ -25,8 +25,8 @@ def test_a_table_overrides_its_number_of_columns():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"sex.age": 2, "age.sex": 3}, "is there twice, perhaps in another order"),
-        ({"1": 2, 1: 3}, "is there twice"),
+        ({"sex.age": 2, "age.sex": 3}, "is listed twice, perhaps in another order"),
+        ({"1": 2, 1: 3}, "is listed twice"),
         ({True: 3}, "give weights by table size or by table"),
         ({}, "give weights by table size or by table"),
         ({"sex.income": 2}, "not a table of the release"),

@@ -150,7 +150,7 @@ def test_the_survey_is_no_public_file_under_any_name(document, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     for source, changes in (("survey.csv", {}), ("elsewhere.csv", {"source": "survey.csv"})):
         path = write_plan(tmp_path, document | {"source": source})
-        with pytest.raises(PlanError, match="is the survey, whose values are private") as caught:
+        with pytest.raises(PlanError, match="is the survey, and its values are private") as caught:
             load_plan(path, changes)
         assert "SECRET" not in str(caught.value)
 

@@ -92,7 +92,7 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
     [
         ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
         ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
-        ({"largest": "20"}, "weights.largest: lies below the mean weight, 22.5 (total / rows)"),
+        ({"largest": "20"}, "weights.largest: is below the mean weight, 22.5 (total / rows)"),
         ({"largest": "60", "step": 30}, "weights.step: is above the mean weight, 22.5"),
         ({"column": "age"}, "weights.column: 'age' is already used"),
         ({"column": "home"}, "weights.column: 'home' is already used"),
