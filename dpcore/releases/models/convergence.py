@@ -66,7 +66,8 @@ def subsets_solved(
     beyond = np.einsum("tmp,tp->tm", into, scores) * of_score
     found = 1 + np.where(share > 0.5, -beyond, beyond)
     length = np.linalg.norm(into, axis=2)
-    error = SURELY * noise[:, None] * length * of_score
+    loose = np.linalg.solve(point.squeeze, np.swapaxes(into, 1, 2))
+    error = SURELY * noise[:, None] * np.linalg.norm(loose, axis=1) * of_score
     # Surely fewer; or perhaps none, which the noisy difference of a constant and indicators often shows.
     none = (found < error) & ((error < 1) | (needed.sum(axis=1) == 1))
     fewer = (found < FEWER) & ((found + error < FEWER) | none)
@@ -112,7 +113,8 @@ def growing(
         return np.zeros(len(step), dtype=bool)
     slopes, _, curved = _slopes(terms, point, inverse)
     variance = np.einsum("tp,tpq,tq->t", slopes, point.meat, slopes)
-    variance += noise**2 * np.sum(slopes**2, axis=1)
+    loose = np.linalg.solve(point.squeeze, slopes[:, :, None])
+    variance += noise**2 * np.sum(loose**2, axis=(1, 2))
     along = np.einsum("tp,tpq,tq->t", slopes, curved, step)
     far = np.sqrt(point.spread) / point.slope * np.linalg.norm(step, axis=1) >= LONG
     return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)))

@@ -260,7 +260,9 @@ class MeasuredModel(Release):
         last = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
         noise = math.hypot(trusted * last, (1 - trusted) * float(point.heard[0]))
         blur, tail = float(point.blur[0]), float(point.tail[0])
-        privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
+        squeezed = np.linalg.inv(before.squeeze[0])
+        privacy = (noise**2 + tail**2) * squeezed.T @ squeezed
+        privacy += blur**2 / 2 * (step @ step) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
         back = terms.basis[0] @ point.white[0]  # from the whitened basis to the formula's terms
         out = unit * back @ inverse

@@ -15,23 +15,28 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
     last       scores: the last Newton step, averaged with the one before by their precisions
 
 The first round of a binomial model has terms only, and a linear one does not step again.  If no score
-is shortened, their lengths are not counted.  Records of large leverage count less, in both scores and
-curvature, so that the estimating equation keeps its solution if the model is right.
+is shortened, their lengths are not counted.  Records of large leverage count less, so that the
+estimating equation keeps its solution if the model is right.  Their curvature counts still less: then
+its noise is small, and errors are stated too large rather than too small.
 
 A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums
 are over its records, and its total contribution is clipped.  S is the typical length of a unit's score
-relative to that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
+relative to that of one record, M = S^2, l^2 = sum g |u|^2 slope and w = min(1, L S/l):
 
     response   sum g e, and for each of t terms another, and
     moments    sum g (x, y)(x, y)', all times min(1, M/sum g)
-    score      w sum g u r, shortened to length C.  In a binomial model without weights w is at most
-               C/sum g |u| max(mean, 1 - mean): then no score is shortened, and none has a bias (Kuensch,
-               Stefanski & Carroll 1989)
-    curvature  w sum g slope u u', of norm at most A^2 M
-    squares    s s', s the score shortened to length B S
+    score      w sum g u r, shortened to length C.  In a binomial model without weights u is Q u, for a
+               public matrix Q, and w is at most C/sum g |Q u| max(mean, 1 - mean): then no score is
+               shortened, and none has a bias (Kuensch, Stefanski & Carroll 1989)
+    curvature  min(w, A^2 M/l^2) sum g slope u u', of norm at most A^2 M
+    squares    s s', s the score without Q, shortened to length B S
     counts     1 in the bin of the length of the score
     strata     s in the position of the unit's stratum
     sizes      1 in the position of the stratum
+
+Q squeezes the directions of far values of an amount and its powers (``ModelTerms.farthest``).  Records
+there then count more, for more noise in these directions alone.  If scores are shortened instead, this
+would hide groups of long ones in the noise of their counts.
 
 If units lie in clusters that were drawn, the squares are those of clusters: z z', where z is the sum of
 s over the units of a cluster, shortened to length R.
@@ -126,8 +131,12 @@ long, so the noise of their squares is the largest error."""
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """Additional parts of the middle round if there are strata."""
 
-LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.3, 3.7), (2.2, 5.0), (2.8, 2.8), (3.0, 4.2)
-"""A, B and the smallest C (shortening, or bounding by weights), in roots of the number of terms."""
+CURVED, LEVERAGE, SQUARED = (1.3, 3.7), (1.3, 7.4), (2.2, 6.0)
+"""A, L and B, in roots of the number of terms.  The less records of large leverage count, the more
+coefficients move if the model is wrong."""
+
+SHORTEST, CONDITIONAL = (2.8, 2.8), (3.0, 4.2)
+"""The smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
 ROUGHLY = (3.5, 6.0)
 """C of the rough Newton steps, in square roots of the number of terms and in units of S.  Where a rare
@@ -159,7 +168,8 @@ class ScorePoint:
     numbers.
 
     ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
-    typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are, by weight.
+    typical one; ``radius``: (t,) C; ``squeeze``: (t, p, p) Q'; ``rows``: (t,) about how many records
+    there are, by weight.
 
     The moments take the response relative to ``location`` and ``width``: (t,), and the terms x as
     (x - ``middle``) ``local``: (t, p) and (t, p, p), which mixes only functions of one column.  The
@@ -180,6 +190,7 @@ class ScorePoint:
     spread: Floats
     slope: Floats
     radius: Floats
+    squeeze: Floats
     rows: Floats
     location: Floats
     width: Floats
@@ -260,7 +271,7 @@ class ModelRounds:
         """The clipping radii: A, B and the smallest C of the module's docstring, in units of S."""
         root, size = math.sqrt(self.terms.size), self.design.size
         shortest = root * self.scaled(CONDITIONAL if self.weighed else SHORTEST)
-        pairs = (("leverage", LEVERAGE), ("squared", SQUARED))
+        pairs = (("leverage", LEVERAGE), ("squared", SQUARED), ("curvature", CURVED))
         found = {name: root * size * self.scaled(pair) for name, pair in pairs}
         if self.design.steps:
             found["squared"] *= LARGER
@@ -271,7 +282,7 @@ class ModelRounds:
         found["cluster"] = root * size * self.scaled(WIDE) * alike
         if self.terms.size == 1:
             found["cluster"] *= WIDER
-        found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
+        found["curvature"] *= math.sqrt(self.design.members) / size
         return found | {"shortest": shortest * size}
 
     @property

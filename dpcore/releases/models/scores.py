@@ -172,16 +172,19 @@ class ModelSums(ModelRounds):
         spread = np.sqrt(point.spread)[:, None, None]
         left = (block.responses - mean) / spread
         slope = block.weights * slope / point.slope[:, None, None]
-        squared = _summed_squares(white)
-        leverage = np.maximum(_over(squared * slope, 2), 1e-300)
-        weight = np.minimum(1.0, self.radii["leverage"] ** 2 / leverage)
+        leverage = np.maximum(_over(_summed_squares(white) * slope, 2), 1e-300)
+        weight = np.minimum(1.0, self.radii["leverage"] / np.sqrt(leverage))
         radius = point.radius[:, None]
         if self.weighed:
-            largest = block.weights * np.sqrt(squared) * np.maximum(mean, 1 - mean) / spread
+            far = np.sqrt(_summed_squares(_mixed(white, point.squeeze)))
+            largest = block.weights * far * np.maximum(mean, 1 - mean) / spread
             weight = np.minimum(weight, radius / np.maximum(_over(largest, 2), 1e-300))
         score = _over(white * (block.weights * left)[:, :, :, None], 2) * weight[:, :, None]
         size = np.maximum(np.sqrt(_summed_squares(score)), 1e-300)
         short = score * np.minimum(1.0, self.radii["squared"] / size)[:, :, None]
+        if self.weighed:
+            score = _mixed(score, point.squeeze)
+            size = np.maximum(np.sqrt(_summed_squares(score)), 1e-300)
         strata = (block.strata[:, None] == np.arange(self.design.sizes[0])).astype(np.float64)
         for part in self.parts_of(name):
             if part == "scores":
@@ -232,6 +235,15 @@ def _relative(rows: Floats, places: list[int], point: ScorePoint) -> Floats:
         found += apart[..., None] * point.local[:, None, None, j, places]
     size = np.maximum(np.sqrt(_summed_squares(found)), 1.0)
     return np.asarray(found / size[..., None])
+
+
+def _mixed(vectors: Floats, matrices: Floats) -> Floats:
+    """The products of vectors (t, ..., p) and a matrix (t, p, p) each, number by number."""
+    found = np.zeros_like(vectors)
+    for j in range(vectors.shape[-1]):
+        row = matrices[:, j].reshape(len(matrices), *(1,) * (vectors.ndim - 2), -1)
+        found += vectors[..., j : j + 1] * row
+    return found
 
 
 def _summed_squares(values: Floats) -> Floats:

@@ -27,6 +27,9 @@ MOST, SURELY, ROOM = 0.99, 0.6, 1.25
 is widened by the third number.  Records far outside would have so much leverage that they count for
 nothing, although they may have nearly all information on the term."""
 
+SQUEEZED = 0.6
+"""Far values longer than this, in roots of the number of terms, are squeezed to the geometric mean."""
+
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
 
@@ -45,9 +48,9 @@ class ModelScores(CutScores):
         p, one = self.terms.size, np.ones(times)
         none, square = np.zeros((times, p)), np.zeros((times, p, p))
         middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
-        rows = one * self.rows
+        rows, same = one * self.rows, square + np.eye(p)
         named: dict[str, Any] = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
-        named |= {"middle": none, "local": square + np.eye(p)}
+        named |= {"middle": none, "local": same, "squeeze": same}
         later: dict[str, Any] = {
             "inverse": square,
             "blur": one,
@@ -57,7 +60,7 @@ class ModelScores(CutScores):
         }
         later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
         later |= {"flat": none + 1, "astray": none > 0}
-        return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
+        return ScorePoint(0, none, square, one, one, one, rows=rows, **named, **later)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
         """The point after a round with these noisy sums (t, width)."""
@@ -66,6 +69,10 @@ class ModelScores(CutScores):
             end, step = place + self.numbers_of(part), self.per_step(part, point)
             parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
             place = end
+        if "scores" in parts:
+            scores, noise = parts["scores"]
+            back = np.swapaxes(np.linalg.inv(point.squeeze), 1, 2)
+            parts["scores"] = _times(back, scores), noise
         found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
         # A smaller limit would cut coordinates of the basis, and so move terms that are known well.
         theta = np.clip(np.nan_to_num(found.theta), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
@@ -203,7 +210,21 @@ class ModelScores(CutScores):
         radius = point.radius
         if self.weighed:
             radius = np.full(len(radius), self.radii["shortest"])
-        return replace(point, white=point.white @ inverse_root, radius=radius)
+        white = point.white @ inverse_root
+        return replace(point, white=white, radius=radius, squeeze=self._squeeze(point, white))
+
+    def _squeeze(self, point: ScorePoint, white: Floats) -> Floats:
+        """Q' (t, p, p), for the next ``white``, by the value farthest from the mean of all records in
+        each interval of an amount with powers; 1 if scores are shortened."""
+        found = np.tile(np.eye(self.terms.size), (len(white), 1, 1))
+        for first in self.located if self.weighed else ():
+            if len(self.terms.tables[first][0]) > 1:
+                far = self.terms.farthest(first, white, point.middle, point.local)
+                length = np.maximum(np.linalg.norm(far, axis=1), 1e-300)[:, None, None]
+                most = SQUEEZED * math.sqrt(self.terms.size)
+                less = 1 - np.sqrt(np.minimum(most / length, 1.0))
+                found -= found @ (less / length**2 * far[:, :, None] * far[:, None, :])
+        return found
 
     def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         return self._after_rough(point, parts)
@@ -321,7 +342,8 @@ class ModelScores(CutScores):
         scores, by_noise = parts["scores"]
         moved = _times(inverse, scores)
         size = np.maximum(np.linalg.norm(moved, axis=1), 1e-300)
-        far = np.maximum(1 - (by_noise / size) ** 2 * np.sum(values**-2.0, axis=1), 0.0)
+        squared = np.sum(np.linalg.solve(point.squeeze, inverse) ** 2, axis=(1, 2))
+        far = np.maximum(1 - (by_noise / size) ** 2 * squared, 0.0)
         if self.family != "gaussian":
             unit = np.sqrt(point.spread) / point.slope
             far = np.minimum(far, MOST_STEP / (size * unit))

@@ -155,6 +155,24 @@ class ModelTerms:
                 return rows.mean(axis=0), _no_longer_than_1(left, factor)
         return np.zeros(len(places)), np.eye(len(places))
 
+    def farthest(self, first: int, white: Floats, middle: Floats, local: Floats) -> Floats:
+        """The longest whitened row (t, p) of records with a mean in all other terms, among the values of
+        a group that are at most 1 long in coordinates (x - ``middle``) ``local`` (``inside``).
+
+        ``white``: (t, p, p), in whose basis terms have about unit second moments, so that the mean of
+        all rows is that of the constant.
+        """
+        places, table = self.tables[first]
+        own = list(places)
+        back = np.linalg.inv(white)
+        mean = back[:, :, self.constant]
+        apart = table - (mean[:, None, :] @ back)[:, :, own]
+        rows = mean[:, None, :] + apart @ white[:, own, :]
+        relative = (table - middle[:, None, own]) @ local[:, own][:, :, own]
+        inside = np.sum(relative**2, axis=2) <= 1 + COLLINEAR
+        length = np.where(inside, np.sum(rows**2, axis=2), 0.0)
+        return np.asarray(rows[np.arange(len(rows)), np.argmax(length, axis=1)])
+
     @cached_property
     def indicators(self) -> Booleans:
         """Whether each term (p,) is 0 or 1 for every record, and not the constant."""

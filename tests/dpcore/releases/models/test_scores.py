@@ -131,6 +131,9 @@ def test_nor_are_tables_of_terms_that_are_measured_within_intervals(family, numb
     release = with_many_values(family, number, design, powers)
     several = len(powers) > 1
     near = ("response", "moments") if several else PARTS
+    *_, last = points(release)
+    squeezed = not np.allclose(last[0].squeeze, np.eye(release.terms.size))
+    assert squeezed == (several and release.scores.weighed)
     require_near(release, company=0, every=3 if several else 7, near=near)
 
 
@@ -151,6 +154,20 @@ def test_functions_of_one_column_are_uncorrelated_within_its_interval_and_shorte
     assert np.abs(np.corrcoef(rows[within, 1:].T)[0, 1]) > 0.9
     # A part of few cells does not tell the terms apart.
     assert np.array_equal(scores.terms.inside(1, rows[3, 1], 0.01)[1], np.eye(2))
+
+
+def test_the_farthest_value_of_a_column_with_powers_is_the_longest_within_its_interval():
+    release = with_many_values("gaussian", 1, powers=(1, 2))
+    scores, random = release.scores, np.random.default_rng(0)
+    codes = np.array([[x, 0] for x in np.minimum(random.geometric(0.05, 5_000), 150)])
+    rows = scores.terms.rows(codes)
+    values, vectors = np.linalg.eigh(rows.T @ rows / len(rows))
+    white = vectors / np.sqrt(values)
+    value = scores.terms.rows(np.array([[x, 0] for x in range(200)]))
+    centre, local = scores.terms.inside(1, value[60, 1], value[120, 1] - value[60, 1])
+    middle, local = np.r_[0, centre], block_diag(1.0, local)
+    found = scores.terms.farthest(1, white[None], middle[None], local[None])[0]
+    assert found == pytest.approx(value[120] @ white)
 
 
 def test_an_interval_holds_most_values_of_a_term_whatever_its_bounds():
