@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpcore.accounting.budget import Budget, decimal_text, total
+from dpcore.accounting.loss_distributions import installed
 from dpcore.errors import InputError, LedgerError
-from dpcore.repricing.history import Charged, Price, prices
-from dpcore.repricing.loss_distributions import installed
+from dpcore.line.history import Charged, Price, prices
 from schemas.releases.events import read_event
 from tasks.explain.tables import amounts, text_table
 

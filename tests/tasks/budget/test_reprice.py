@@ -63,7 +63,7 @@ def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
 
 
 def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypatch):
-    for module in ("tasks.budget.reprice", "dpcore.repricing.history"):
+    for module in ("tasks.budget.reprice", "dpcore.line.history"):
         monkeypatch.setattr(f"{module}.installed", lambda: False)
     text = reprice(ledger, "wages", Fraction(1, 10**6))
     assert "dprelease[accounting]" in text

@@ -11,19 +11,19 @@ from dpcore.accounting.analytic import analytic_gaussian_scale, gaussian_beta
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import decimal_of
 from dpcore.accounting.zcdp import covers_rho, least_alpha
-from dpcore.line.mechanism import affordable
-from dpcore.mechanisms.exponential import ExponentialEvent
-from dpcore.mechanisms.gaussian import GaussianEvent
-from dpcore.mechanisms.laplace import LaplaceEvent
-from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
-from dpcore.mechanisms.stability import StabilityEvent
-from dpcore.repricing.history import (
+from dpcore.line.history import (
     BASIC,
     CONCENTRATED,
     LOSS_DISTRIBUTIONS,
     Charged,
     prices,
 )
+from dpcore.line.mechanism import affordable
+from dpcore.mechanisms.exponential import ExponentialEvent
+from dpcore.mechanisms.gaussian import GaussianEvent
+from dpcore.mechanisms.laplace import LaplaceEvent
+from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
+from dpcore.mechanisms.stability import StabilityEvent
 from tests.dpcore.releases.contract import CASES, LAWS
 
 MILLIONTH = Fraction(1, 10**6)
@@ -144,5 +144,5 @@ def test_at_a_beta_that_is_not_enough_an_accountant_has_no_price():
 
 
 def test_without_the_optional_package_the_others_answer(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dpcore.repricing.history.installed", lambda: False)
+    monkeypatch.setattr("dpcore.line.history.installed", lambda: False)
     assert set(alphas([laplace("1")] * 3)) == {BASIC, CONCENTRATED}

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcore.accounting.budget import Budget, total
+from dpcore.accounting.loss_distributions import installed, loss_distribution_alpha
 from dpcore.accounting.zcdp import least_alpha
 from dpcore.line.mechanism import Event
-from dpcore.repricing.loss_distributions import installed, loss_distribution_alpha
 
 BASIC = "basic composition"
 CONCENTRATED = "concentrated composition"
