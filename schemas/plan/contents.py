@@ -195,7 +195,7 @@ class PlanDocument(Section):
         """The assumptions behind sampling errors of models and moments, in addition to independent
         records."""
         weights = self.weights.column if self.weights else None
-        return *assumptions(self.most_together, weights), *self.cut_off
+        return *assumptions(self.most_together, weights, self.strata), *self.cut_off
 
     @property
     def cut_off(self) -> tuple[str, ...]:

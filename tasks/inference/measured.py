@@ -22,7 +22,7 @@ from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, terms_of
 from schemas.releases.model import ModelSection
 from schemas.survey.columns import CategoricalColumn
-from tasks.inference.fit import Fit, answering, fit_of
+from tasks.inference.fit import Fit, answering, fit_of, unanswered
 from tasks.inference.linear import fit_moments
 
 Draws = Callable[[str], Noisy]
@@ -104,8 +104,8 @@ def fit_measured(
     found = fit_moments(plan, points_of, formula, family)
     if found is None and models and not answering(plan):
         raise InputError(
-            f"{formula}: this model was not measured, and there are no tables that could answer; what"
-            f" was measured: {'; '.join(models)}"
+            f"{formula}: this model was not measured; what was measured: {'; '.join(models)}. Nothing"
+            f" else answers: {unanswered(plan)}"
         )
     return found
 

@@ -6,7 +6,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from dpcore.errors import InputError, PlanError
+from schemas.plan import load_plan
+from schemas.plan.analysis import Analysis
 from tasks.bundle.reader import combine
+from tasks.explain.analysis import check_analyses
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind
 from tests.tasks.made_up import opened_once
@@ -94,3 +98,31 @@ def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp
     bundle = published(plan_document, tmp_path, WEIGHTS, people)
     assert any("whatever its w:" in note for note in bundle.fit("income ~ children").notes)
     assert "whatever its w:" in words((bundle.path / REPORT).read_text())
+
+
+def test_nothing_has_sampling_errors_that_ignore_clusters(plan_document, tmp_path):
+    """Only a measured model allows for the similarity of a cluster's records."""
+    pay = {"name": "by-sex", "kind": "model", "formula": "income ~ sex"}
+    design = {"cluster": "age", "strata": "region", "analyses": []}
+    bundle = published(plan_document, tmp_path, design, pay)
+    assert "clusters (age)" in " ".join(bundle.fit("income ~ sex").notes)
+    for ask in (
+        lambda: bundle.fit("income ~ children"),
+        lambda: bundle.correlation("income", "children"),
+        lambda: bundle.independence("sex", "children"),
+        lambda: bundle.quantile("income", 0.5),
+        lambda: check_analyses(bundle.plan.changed(analyses=[Analysis.model_validate(MODEL)])),
+    ):
+        with pytest.raises((InputError, PlanError), match=r"states clusters \(age\)"):
+            ask()
+    moments = {"name": "sums", "kind": "moments", "columns": ["children", "sex"]}
+    plan_document |= {"releases": [pay, moments], "synthesis": []} | design
+    with pytest.raises(PlanError, match="kind: moments take records as independent"):
+        load_plan(plan_document)
+
+
+def test_a_plan_with_strata_says_that_tables_do_not_use_them(plan_document, tmp_path):
+    pay = {"name": "by-sex", "kind": "model", "formula": "income ~ sex"}
+    bundle = published(plan_document, tmp_path, {"strata": "region", "analyses": []}, pay)
+    assert any("strata (region) are not used" in n for n in bundle.fit("income ~ children").notes)
+    assert not any("not used" in note for note in bundle.fit("income ~ sex").notes)
