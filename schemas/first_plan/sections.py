@@ -114,7 +114,12 @@ class ColumnUse:
     def measured(self, wish: Wish) -> bool:
         """Whether only a separate model can answer: the wish is a share, or the survey has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
-        return wish.share or (asked and self.of.designed)
+        return wish.share or (asked and self.designed)
+
+    @property
+    def designed(self) -> bool:
+        """Whether estimates for the population depend on weights, strata or clusters."""
+        return self.of.designed
 
     @cached_property
     def numbers(self) -> Mapping[str, Numbers]:

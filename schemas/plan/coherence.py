@@ -116,8 +116,6 @@ def _design(plan: PlanDocument) -> None:
                 f"{key}: {name!r} must have at most {most:,} categories or whole numbers; name a coarser"
                 " column"
             )
-        if not any(section.by_design for section in plan.releases):
-            raise ValueError(f"{key}: only models use it, and no release is a model; remove it")
     strata = plan.columns[plan.strata].axis(plan.strata).size if plan.strata else 1
     listed = plan.columns[plan.cluster].axis(plan.cluster).size if plan.cluster else 0
     if plan.clusters and plan.clusters > listed:
@@ -246,13 +244,13 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
     place = "operation.requests.columns"
     if plan.linked:
         raise ValueError(f"{place}: not available with linked; open releases")
-    for name in columns:
+    for name in (*columns, *plan.design_columns):
         if name not in plan.columns:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{place}: there is no column {name!r}{meant}")
         if plan.columns[name].open:
             raise ValueError(f"{place}: {name!r} is `open`; state public values, or leave it out")
-    opened = {name: plan.columns[name] for name in columns}
+    opened = {name: plan.columns[name] for name in (*columns, *plan.design_columns)}
     with inside(f"{place}: also open the columns to which these columns refer: "):
         check_groups(opened)
 

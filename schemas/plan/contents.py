@@ -219,6 +219,11 @@ class PlanDocument(Section):
         return places | ({"counts": self.counts} if self.counts else {})
 
     @property
+    def design_columns(self) -> tuple[str, ...]:
+        """The columns of strata and clusters."""
+        return tuple(filter(None, (self.strata, self.cluster)))
+
+    @property
     def read_columns(self) -> Mapping[str, ReadColumn]:
         """Every column that the private steps read."""
         columns: dict[str, ReadColumn] = {**self.columns}
