@@ -99,7 +99,8 @@ def _weights(plan: PlanDocument) -> None:
 
 
 def _design(plan: PlanDocument) -> None:
-    """Refuse strata and clusters that no release can use."""
+    """Refuse strata and clusters that models cannot use."""
+    models = any(section.by_design for section in plan.releases)
     for key, most in (("strata", MOST_STRATA), ("cluster", MOST_CLUSTERS)):
         name = getattr(plan, key)
         if name is None:
@@ -111,7 +112,7 @@ def _design(plan: PlanDocument) -> None:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{key}: {name!r} is not under `columns`; describe it there{meant}")
         column = plan.columns[name]
-        if column.type == "continuous" or column.axis(name).size > most:
+        if column.type == "continuous" or (models and column.axis(name).size > most):
             raise ValueError(
                 f"{key}: {name!r} must have at most {most:,} categories or whole numbers; name a coarser"
                 " column"
@@ -124,7 +125,7 @@ def _design(plan: PlanDocument) -> None:
             if plan.cluster
             else "clusters: needs `cluster`, the column with the clusters; name it"
         )
-    if plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
+    if models and plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
         raise ValueError(
             f"cluster: {plan.cluster!r} has too few clusters to estimate a sampling error; at least"
             f" {LEAST_CLUSTERS} more than strata are needed. Name the column of the units that were"
