@@ -7,6 +7,7 @@ from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
 from schemas.document import inside
 from schemas.plan.contents import PlanDocument
+from schemas.plan.series import NO_DESIGN
 from schemas.releases import check_names
 from schemas.releases.formulas import checked_columns
 from schemas.survey.columns import CategoricalColumn, nameable
@@ -105,9 +106,10 @@ def _design(plan: PlanDocument) -> None:
         name = getattr(plan, key)
         if name is None:
             continue
-        for place in ("linked", "series"):
-            if getattr(plan, place):
-                raise ValueError(f"{key}: not available with {place}; remove one of them")
+        if plan.series:
+            raise ValueError(f"{key}: {NO_DESIGN}")
+        if plan.linked:
+            raise ValueError(f"{key}: not available with linked; remove one of them")
         if name not in plan.columns:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{key}: {name!r} is not under `columns`; describe it there{meant}")
