@@ -100,6 +100,15 @@ def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp
     assert "whatever its w:" in words((bundle.path / REPORT).read_text())
 
 
+def test_a_bundle_of_weighted_tables_says_why_it_answers_no_model(plan_document, tmp_path):
+    pairs = next(r for r in plan_document["releases"] if r["name"] == "pairs") | {"weighted": True}
+    plan_document |= {"releases": [pairs], "synthesis": [], "analyses": []} | WEIGHTS
+    bundle = opened_once(tmp_path, plan_document)
+    for ask in (lambda: bundle.fit("income ~ children"), lambda: bundle.quantile("income", 0.5)):
+        with pytest.raises(InputError, match="its tables count weights, without sampling errors"):
+            ask()
+
+
 def test_nothing_has_sampling_errors_that_ignore_clusters(plan_document, tmp_path):
     """Only a measured model allows for the similarity of a cluster's records."""
     pay = {"name": "by-sex", "kind": "model", "formula": "income ~ sex"}
