@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, StrictStr
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, Grid, at_most, middles
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.model_formula import INSTEAD, TOKEN, ModelFormula, backticks_wanted
@@ -438,7 +438,7 @@ class _Cells:
                 )
         return TermGroup(attributes, tuple(places), values)
 
-    def _blurred(self, attributes: tuple[int, ...]) -> Iterator[tuple[Axis, float, int]]:
+    def _blurred(self, attributes: tuple[int, ...]) -> Iterator[tuple[Bins | Grid, float, int]]:
         """Yield columns of real numbers, a bound that is no point mass, and its cell."""
         for axis in (self.axes[a] for a in attributes):
             if isinstance(axis, Categories) or axis.integer:
