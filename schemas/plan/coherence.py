@@ -314,6 +314,11 @@ def _releases(plan: PlanDocument) -> None:
 def _synthesis(plan: PlanDocument) -> None:
     for i, table in enumerate(plan.synthesis):
         with inside(f"synthesis[{i}]."):
+            if table.implicates and plan.cluster:
+                raise ValueError(
+                    "implicates: not available with a cluster, because sampling errors from them would"
+                    " be too small; remove implicates, and measure models (kind: model)"
+                )
             release = table.sampler(plan.of_period)
             table.refining(plan.of_period)
             table.check_values(release.domain)

@@ -25,7 +25,8 @@ BOUND = "One unit may have 4 records"
 def published(document, folder, changes, *releases):
     document["releases"] = [r for r in document["releases"] if r["name"] == "pairs"]
     document["releases"] += releases
-    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100, "implicates": 5}]
+    several = {} if "cluster" in changes else {"implicates": 5}
+    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100} | several]
     document["budget"]["granted"] = document["budget"]["requested"] | {"alpha": "400"}
     document["budget"]["requested"]["alpha"] = "100"
     return opened_once(folder, document | {"analyses": [MODEL]} | changes)
@@ -124,6 +125,12 @@ def test_nothing_has_sampling_errors_that_ignore_clusters(plan_document, tmp_pat
     ):
         with pytest.raises((InputError, PlanError), match=r"states clusters \(age\)"):
             ask()
+    (record,) = bundle.manifest.synthesis
+    assert "unknown factor: people of a cluster (age) are similar" in record.warning
+    assert "correct errors" not in record.warning
+    plan_document["synthesis"][0]["implicates"] = 5
+    with pytest.raises(PlanError, match="implicates: not available with a cluster"):
+        load_plan(plan_document | design | {"source": "nowhere.parquet"})
     moments = {"name": "sums", "kind": "moments", "columns": ["children", "sex"]}
     plan_document |= {"releases": [pay, moments], "synthesis": []} | design
     with pytest.raises(PlanError, match="kind: moments take records as independent"):
