@@ -97,6 +97,9 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
 """Columns of numbers, rounded to a grid of 1,024 cells between bounds; what lies beyond counts as the
 bound, in the population too.  All others are categories."""
 
+LOGARITHMS = ("wages", "household_spending")
+"""Columns with a point mass at 0, because a question uses their logarithm."""
+
 QUESTIONS: dict[str, list[tuple[str, str]]] = {
     "adult_raw": [
         ("gaussian", "hours_per_week ~ age + education_num + sex + {race == 'White'}"),
@@ -181,6 +184,7 @@ def load(dataset: str) -> tuple[dict[str, Column], pd.DataFrame]:
             lower, upper = BOUNDS[dataset][name]
             frame[name] = np.clip(pd.to_numeric(frame[name], errors="coerce"), lower, upper)
             keys: dict[str, Any] = {"type": "continuous", "bounds": [lower, upper]}
+            keys |= {"point_masses": [0]} if name in LOGARITHMS else {}
         elif frame[name].nunique() <= 20:
             frame[name] = frame[name].map(str, na_action="ignore")
             keys = {"type": "categorical", "categories": sorted(frame[name].dropna().unique())}

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
+def assumptions(most: int, weights: str | None = None, strata: str | None = None) -> Iterator[str]:
     """What a stated sampling error assumes in addition to independent records, in sentences.
 
-    ``most``: the most records of one unit; ``weights``: the column of survey weights, which is not used
-    here.
+    ``most``: the most records of one unit; ``weights``, ``strata``: the columns of survey weights and of
+    strata, which are not used here.
     """
     if most > 1:
         yield (
@@ -30,6 +30,11 @@ def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
         )
     if weights is not None:
         yield (
-            f"Every record counts once, whatever its {weights}: estimates and intervals describe the"
-            " population that the records are drawn from, not the weighted one."
+            f"Except in measured models, every record counts once, whatever its {weights}: estimates and"
+            " intervals describe the population that the records are drawn from, not the weighted one."
+        )
+    if strata is not None:
+        yield (
+            f"Except in measured models, strata ({strata}) are not used, so sampling errors may be too"
+            " large."
         )

@@ -34,8 +34,8 @@ def ask(
     """Show the cost and the accuracy of an answer; with the analyst's token, publish it.
 
     The command asks for the token on the terminal, or reads it from standard input. Without a token,
-    nothing is charged. If anybody asked the question before, the answer is the earlier bundle, and costs
-    nothing.
+    nothing is charged. If anybody wrote the same wishes with the same alpha before, the answer is the
+    earlier bundle, and costs nothing.
     """
     from flows.course import carry_out
     from flows.question import asked_before, question_id, select_releases

@@ -70,6 +70,7 @@ def grant(
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
     new = not ledger_exists()
     known = Ledger(ledger_url())
+    before = known.account(dataset)
     try:
         known.grant(dataset, budget, who, why, composition)
     except ValueError as error:
@@ -82,11 +83,13 @@ def grant(
             file=sys.stderr,
         )
     if composition == "concentrated":
-        words.append(
-            f"From now on charges count against {known.granted(dataset)}. This grant covers only later"
-            " releases. Its promise adds to the promises of earlier grants, and their unspent rest is"
-            " lost. A series that has begun cannot continue: begin a new series."
-        )
+        words.append(f"From now on charges count against {known.granted(dataset)}.")
+        if before:
+            words[-1] += (
+                " This grant covers only later releases. Its promise adds to the promises of earlier"
+                " grants, and their unspent rest is lost. A series that has begun cannot continue: begin"
+                " a new series."
+            )
     if os.environ.get("PREFECT_API_URL"):
         words += _resume_schedules()
     output.answer("\n".join(words), _budget_facts(known, dataset))

@@ -176,6 +176,9 @@ class SynthesisRecord(Section):
         default=1,
         description="The largest number of records, or of linked members, of one privacy unit.",
     )
+    cluster: str | None = Field(
+        default=None, description="The column of the survey's clusters, if the plan states them."
+    )
     implicates: TableFile | None = Field(
         default=None,
         description="Several versions of the records, which differ as privacy noise would make them;"
@@ -201,6 +204,10 @@ class SynthesisRecord(Section):
                 f"One unit may have {self.rows_per_unit} of the survey's records, which are not"
                 " independent. For this reason alone, standard errors of independent records may be too"
                 f" small by a factor of up to {self.rows_per_unit**0.5:.2g}. {start}"
+            )
+        if self.cluster:
+            return (
+                f"{start}, by an unknown factor: people of a cluster ({self.cluster}) are similar."
             )
         if self.understated is None:
             return f"{start}, by an unknown factor."

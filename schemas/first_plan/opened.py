@@ -1,8 +1,8 @@
 """Plans for wishes over columns that another plan describes and opens to requests.
 
 The planner chooses the releases as for a new table, but tries every choice in the real plan, with its
-rows, privacy unit, relation and budget, and with only the opened columns. So formulas and groups cannot
-use any other column, and the tried plan is the released plan.  The same plan and wishes always give the
+rows, privacy unit, relation, design and budget. Wishes can name only opened columns. The tried plan is
+the released plan.  The same plan and wishes always give the
 same releases.
 """
 
@@ -110,6 +110,11 @@ class PlannedUse(ColumnUse):
         """Empty under basic composition: their release would cost the records too much accuracy."""
         return super().heaped if self.plan.budget.composition == "concentrated" else []
 
+    @property
+    def designed(self) -> bool:
+        """The survey's design need not be opened."""
+        return bool(self.plan.weights or self.plan.design_columns)
+
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
         if not self.plan.adjacency.public_rows:
             return "the number of records is private"
@@ -128,7 +133,11 @@ class SmallerDraft(Draft):
     def trial(self) -> Plan:
         columns = self.plan.model_dump(mode="json", by_alias=True)["columns"]
         sections: dict[str, Any] = {
-            "columns": {name: columns[name] for name in columns if name in self.of.columns},
+            "columns": {
+                name: columns[name]
+                for name in columns
+                if name in self.of.columns or name in self.plan.design_columns
+            },
             "releases": [self._payable(section.keys) for section in self.sections],
             "synthesis": [*self.synthesis],
             "analyses": [*self._analyses()],
@@ -146,13 +155,8 @@ class SmallerDraft(Draft):
 
     @property
     def _left_out(self) -> dict[str, None]:
-        """The plan's keys on the survey that no release of this draft uses, each set to None."""
-        found: dict[str, None] = {} if self.weighted else {"weights": None}
-        models = any(section.keys["kind"] == "model" for section in self.sections)
-        for key in ("strata", "cluster"):
-            if not (models and getattr(self.plan, key) in self.of.columns):
-                found[key] = None
-        return found
+        """The plan's keys on the survey that it may not have with this draft's releases, as None."""
+        return {} if self.weighted else {"weights": None}
 
     def _payable(self, keys: Mapping[str, Any]) -> dict[str, Any]:
         """The section, without Gaussian noise in tables if the plan requests no beta."""

@@ -107,14 +107,26 @@ class ColumnUse:
     def columns(self) -> list[str]:
         """The columns that wishes name, in the table's order."""
         needed = {name for wish in self.wishes for name in (*wish.columns, *wish.by)}
-        if any(self.measured(wish) for wish in self.wishes):
-            needed |= {*self.of.design.values()}
+        needed |= {*self.design.values()}
         return [name for name in self.of.columns if name in needed]
+
+    @property
+    def design(self) -> Mapping[str, str]:
+        """The columns of strata and clusters, by their key in the plan; no series has tables with them,
+        and strata are for models alone."""
+        if any(self.measured(wish) for wish in self.wishes):
+            return self.of.design
+        return {k: n for k, n in self.of.design.items() if k == "cluster" and not self.of.period}
 
     def measured(self, wish: Wish) -> bool:
         """Whether only a separate model can answer: the wish is a share, or the survey has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
-        return wish.share or (asked and self.of.designed)
+        return wish.share or (asked and self.designed)
+
+    @property
+    def designed(self) -> bool:
+        """Whether estimates for the population depend on weights, strata or clusters."""
+        return self.of.designed
 
     @cached_property
     def numbers(self) -> Mapping[str, Numbers]:

@@ -100,7 +100,7 @@ class Written:
             unit=_unit(*role) if (role := of.role("unit")) else None,
             weights=_weights(*role) if self.weighted and (role := of.role("weight")) else None,
             series=of.series,
-            design=of.design if any(s.keys["kind"] == "model" for s in self.sections) else {},
+            design=use.design,
             beta=BLANK if self._gaussian or OPEN in lists else '"0"',
             concentrated=self.concentrated,
             lines=of.lines([*use.columns, of.period], use.more),

@@ -7,6 +7,7 @@ from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
 from schemas.document import inside
 from schemas.plan.contents import PlanDocument
+from schemas.plan.series import NO_DESIGN
 from schemas.releases import check_names
 from schemas.releases.formulas import checked_columns
 from schemas.survey.columns import CategoricalColumn, nameable
@@ -99,25 +100,25 @@ def _weights(plan: PlanDocument) -> None:
 
 
 def _design(plan: PlanDocument) -> None:
-    """Refuse strata and clusters that no release can use."""
+    """Refuse strata and clusters that models cannot use."""
+    models = any(section.by_design for section in plan.releases)
     for key, most in (("strata", MOST_STRATA), ("cluster", MOST_CLUSTERS)):
         name = getattr(plan, key)
         if name is None:
             continue
-        for place in ("linked", "series"):
-            if getattr(plan, place):
-                raise ValueError(f"{key}: not available with {place}; remove one of them")
+        if plan.series:
+            raise ValueError(f"{key}: {NO_DESIGN}")
+        if plan.linked:
+            raise ValueError(f"{key}: not available with linked; remove one of them")
         if name not in plan.columns:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{key}: {name!r} is not under `columns`; describe it there{meant}")
         column = plan.columns[name]
-        if column.type == "continuous" or column.axis(name).size > most:
+        if column.type == "continuous" or (models and column.axis(name).size > most):
             raise ValueError(
                 f"{key}: {name!r} must have at most {most:,} categories or whole numbers; name a coarser"
                 " column"
             )
-        if not any(section.by_design for section in plan.releases):
-            raise ValueError(f"{key}: only models use it, and no release is a model; remove it")
     strata = plan.columns[plan.strata].axis(plan.strata).size if plan.strata else 1
     listed = plan.columns[plan.cluster].axis(plan.cluster).size if plan.cluster else 0
     if plan.clusters and plan.clusters > listed:
@@ -126,7 +127,7 @@ def _design(plan: PlanDocument) -> None:
             if plan.cluster
             else "clusters: needs `cluster`, the column with the clusters; name it"
         )
-    if plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
+    if models and plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
         raise ValueError(
             f"cluster: {plan.cluster!r} has too few clusters to estimate a sampling error; at least"
             f" {LEAST_CLUSTERS} more than strata are needed. Name the column of the units that were"
@@ -246,13 +247,13 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
     place = "operation.requests.columns"
     if plan.linked:
         raise ValueError(f"{place}: not available with linked; open releases")
-    for name in columns:
+    for name in (*columns, *plan.design_columns):
         if name not in plan.columns:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{place}: there is no column {name!r}{meant}")
         if plan.columns[name].open:
             raise ValueError(f"{place}: {name!r} is `open`; state public values, or leave it out")
-    opened = {name: plan.columns[name] for name in columns}
+    opened = {name: plan.columns[name] for name in (*columns, *plan.design_columns)}
     with inside(f"{place}: also open the columns to which these columns refer: "):
         check_groups(opened)
 
@@ -313,6 +314,11 @@ def _releases(plan: PlanDocument) -> None:
 def _synthesis(plan: PlanDocument) -> None:
     for i, table in enumerate(plan.synthesis):
         with inside(f"synthesis[{i}]."):
+            if table.implicates and plan.cluster:
+                raise ValueError(
+                    "implicates: not available with a cluster, because sampling errors from them would"
+                    " be too small; remove implicates, and measure models (kind: model)"
+                )
             release = table.sampler(plan.of_period)
             table.refining(plan.of_period)
             table.check_values(release.domain)

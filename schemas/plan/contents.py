@@ -195,7 +195,7 @@ class PlanDocument(Section):
         """The assumptions behind sampling errors of models and moments, in addition to independent
         records."""
         weights = self.weights.column if self.weights else None
-        return *assumptions(self.most_together, weights), *self.cut_off
+        return *assumptions(self.most_together, weights, self.strata), *self.cut_off
 
     @property
     def cut_off(self) -> tuple[str, ...]:
@@ -217,6 +217,11 @@ class PlanDocument(Section):
         named = {"privacy_unit.column": self.unit, "weights.column": self.weights}
         places = {place: section.column for place, section in named.items() if section}
         return places | ({"counts": self.counts} if self.counts else {})
+
+    @property
+    def design_columns(self) -> tuple[str, ...]:
+        """The columns of strata and clusters."""
+        return tuple(filter(None, (self.strata, self.cluster)))
 
     @property
     def read_columns(self) -> Mapping[str, ReadColumn]:

@@ -38,6 +38,12 @@ from schemas.survey.columns import Column, ContinuousColumn
 
 SCHEDULE = "schedule"
 
+NO_DESIGN = (
+    "a series has no weights, strata or clusters. For the population, leave out series: write a plan for"
+    " each period, or one plan with the period as a term of its models, such as y ~ 0 + C(period)."
+    " Otherwise remove the design"
+)
+
 
 class Periods(NamedTuple):
     """The engine's bound on units: only records in a unit's first ``most`` periods on ``axis`` count."""
@@ -205,7 +211,7 @@ class Series(Section):
                 " that is in several periods"
             )
         if weighted:
-            raise ValueError("weights: a series counts records only; remove the weights")
+            raise ValueError(f"weights: {NO_DESIGN}")
         if self.column is not None:
             self._check_column(columns.get(self.column))
 
@@ -290,7 +296,6 @@ class Series(Section):
         if isinstance(inner, MeasuredModel) and not inner.design.simple:
             raise ValueError(
                 "kind: a model of a series counts each record once; use moments, or write max_rows: 1"
-                " and leave out strata and cluster"
             )
         return EstimatesRun(
             section.name,

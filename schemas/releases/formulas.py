@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from keyword import iskeyword
@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, StrictStr
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, at_most, middles
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.model_formula import INSTEAD, TOKEN, ModelFormula, backticks_wanted
@@ -35,6 +35,10 @@ MOST_TERMS = 60
 
 FEW_CELLS = 4096
 """To find the columns that a term combines, at most this many cells of each column are used."""
+
+MOST_MOVED = 0.02
+"""A value at a bound counts as the middle of its cell. This may change a term by this fraction of half
+its range: if a fifth of 5,000 records lie at the bound, a mean moves by half of its sampling error."""
 
 CONSTANT = "Intercept"
 """The name of a model's intercept."""
@@ -321,6 +325,7 @@ def _cell_values(axis: Axis) -> Any:
         return found
     number = np.arange(axis.cells)
     above, below = axis.edge(number), axis.edge(number + 1)
+    below[-1] = np.nextafter(axis.upper, np.inf)  # the last cell contains its end
     up, down = axis.step.numerator, axis.step.denominator
     # The lower of two nearest multiples. The dividend is exact, so each quotient is rounded only once.
     multiples = np.ceil(found[: axis.cells].data * (down / up) - 0.5 - 1e-6) * up / down
@@ -419,9 +424,36 @@ class _Cells:
         grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
         codes[:, list(attributes)] = grid
+        values = self._matrix(spec, attributes, places, self.frame(codes))
+        for axis, end, cell in self._blurred(attributes):
+            at = codes[:, self.axes.index(axis)] == cell
+            frame = self.frame(codes[at]).assign(**{axis.name: end})
+            there = self._matrix(spec, attributes, places, frame)
+            moved, half = np.abs(there - values[at]).max(axis=0), np.ptp(values, axis=0) / 2
+            if np.any((moved > max(MOST_MOVED, 4 / axis.cells) * half) & (half > 0)):
+                raise InputError(
+                    f"{self.formula}: changes too much in the cell of {axis.name} at {end:g}, where all"
+                    f" values count as {_cell_values(axis)[cell]:.4g}; if many people have it, write"
+                    f" `point_masses: [{end:g}]`, otherwise a finer `grid` or narrower bounds"
+                )
+        return TermGroup(attributes, tuple(places), values)
+
+    def _blurred(self, attributes: tuple[int, ...]) -> Iterator[tuple[Bins | Grid, float, int]]:
+        """Yield columns of real numbers, a bound that is no point mass, and its cell."""
+        for axis in (self.axes[a] for a in attributes):
+            if isinstance(axis, Categories) or axis.integer:
+                continue
+            for end, cell in ((axis.lower, 0), (axis.upper, axis.cells - 1)):
+                if not (isinstance(axis, Grid) and end in axis.points):
+                    yield axis, end, cell
+
+    def _matrix(
+        self, spec: Any, attributes: tuple[int, ...], places: list[int], frame: Any
+    ) -> Floats:
+        """The values (n, k) of terms for a data frame of n records."""
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            matrix = spec.get_model_matrix(self.frame(codes), na_action="ignore")
+            matrix = spec.get_model_matrix(frame, na_action="ignore")
         values = np.asarray(matrix.to_numpy(dtype=float))[:, places]
         if not np.all(np.isfinite(values)):
             columns = ", ".join(self.axes[a].name for a in attributes)
@@ -429,4 +461,4 @@ class _Cells:
                 f"{self.formula}: has no finite value somewhere inside the bounds of {columns};"
                 " change the bounds: log(x) needs a lower bound above 0, and log(x + 1) one above -1"
             )
-        return TermGroup(attributes, tuple(places), values)
+        return values

@@ -24,5 +24,10 @@ class MomentsSection(ReleaseSection):
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        if survey.cluster:
+            raise ValueError(
+                "kind: moments take records as independent, but the plan states a cluster; write kind:"
+                ' model, such as formula: "income ~ 0 + C(region)", or leave out cluster'
+            )
         axes = [declared(survey.columns, name).axis(name) for name in self.columns]
         return self.make(Moments, domain_of(axes), survey, share)

@@ -98,7 +98,8 @@ def _coarse(column: Column, axis: Axis) -> bool:
     if isinstance(column, IntegerColumn):
         return axis.cells > MOST_CELLS
     width = (axis.upper - axis.lower) / axis.cells
-    return width > float(axis.step or 0) and _grows(column)
+    # Zero must be exact for any bounds that a search may find.
+    return width > float(axis.step or 0) and (_grows(column) or column.open)
 
 
 def _grows(column: IntegerColumn | ContinuousColumn) -> bool:

@@ -13,7 +13,7 @@ from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 from tasks.bundle.records import Draws, draws_of_period, synthetic_records
-from tasks.inference.fit import answering
+from tasks.inference.fit import answering, unanswered
 
 MOST_RECORDS = 2**16
 """More synthetic records than this would hardly improve a fit."""
@@ -28,10 +28,7 @@ def evidence_of(
     """
     answers = answering(plan, formula)
     if not answers:
-        raise InputError(
-            "the bundle has neither counts of records nor synthetic records to which a model could be"
-            " fitted"
-        )
+        raise InputError(unanswered(plan))
     release = answers[0]
     found = release.as_measured(draws_of_period(plan, draws)(release.name))
     measured, noisy = found.release, found.noisy

@@ -145,6 +145,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.of_period), noisy),
         rows_per_unit=plan.unit.max_rows if plan.unit else 1,
+        cluster=plan.cluster,
     )
     seen: list[SyntheticRecords] = []
 
@@ -182,6 +183,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         followed=list(records.followed),
         understated=stated.understated,
         rows_per_unit=stated.rows_per_unit,
+        cluster=stated.cluster,
         **{key: with_csv(plan, staging, file) for key, file in files.items()},
     )
 

@@ -23,7 +23,7 @@ from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.survey.supposed import supposed_shares as typical_of
-from tasks.inference.fit import Fit, answering, fit
+from tasks.inference.fit import Fit, answering, fit, unanswered
 from tasks.inference.measured import fit_measured
 
 FEWEST, MOST = 5_000, 50_000
@@ -50,10 +50,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
         alone = isinstance(plan.of_period[found[0]], MeasuredModel)
         return found[0], found[1] if alone else _related(found[1])
     if not answers:
-        raise InputError(
-            "the plan has no counts of records to which models could be fitted; add a release of kind"
-            " microdata-margins or margins over the columns"
-        )
+        raise InputError(unanswered(plan))
     measured = [each.as_supposed(supposed_shares(plan, each.domain)) for each in answers]
     domain = measured[0].release.domain
     tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]

@@ -210,7 +210,7 @@ def _numbers(release: Release) -> int:
 
 def unused_text(plan: Plan) -> list[str]:
     """A line on columns that no release uses; empty if there are none."""
-    unused = [name for name in plan.unused if name not in (plan.strata, plan.cluster)]
+    unused = [name for name in plan.unused if name not in plan.design_columns]
     return [f"In no release: {', '.join(unused)}."] if unused else []
 
 

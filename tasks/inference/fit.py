@@ -105,8 +105,11 @@ def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     """Releases of counts that can be combined; one with all columns of the model comes first.
 
     If several have them all, the one with the most columns is first; among equals, one from which
-    records are drawn.
+    records are drawn.  None answers if the plan states clusters: tables do not show how similar records
+    of a cluster are, so sampling errors would be too small.
     """
+    if plan.cluster:
+        return []
     drawn = {section.from_ for section in plan.synthesis}
     named = {name for name in plan.record_columns if re.search(rf"\b{re.escape(name)}\b", formula)}
     known = [
@@ -121,3 +124,22 @@ def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
         return lacking, -len(each.domain.axes), each.name not in drawn
 
     return sorted(known, key=order)
+
+
+def unanswered(plan: Plan) -> str:
+    """Why ``answering`` is empty, and what to do."""
+    if plan.cluster:
+        return (
+            f"the plan states clusters ({plan.cluster}), and only a measured model includes how similar"
+            " their records are; other sampling errors would be too small. Use kind: model; a share is"
+            " the model {age > 40} ~ 1"
+        )
+    if any(section.counts_weights for section in plan.releases):
+        return (
+            "its tables count weights, without sampling errors; use kind: model, or tables that are"
+            " not `weighted`"
+        )
+    return (
+        "there are no counts of records to which models could be fitted; add a release of kind"
+        " microdata-margins or margins over the columns"
+    )

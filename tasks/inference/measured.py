@@ -16,13 +16,14 @@ from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
 from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel, ModelFit
+from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.numbers.moments import Moments
 from schemas.first_plan.wishes import MODELS, event_category, named_family
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, terms_of
 from schemas.releases.model import ModelSection
 from schemas.survey.columns import CategoricalColumn
-from tasks.inference.fit import Fit, answering, fit_of
+from tasks.inference.fit import Fit, answering, fit_of, unanswered
 from tasks.inference.linear import fit_moments
 
 Draws = Callable[[str], Noisy]
@@ -33,12 +34,13 @@ Shares = Callable[[Domain], Mapping[str, Floats]]
 
 
 class _SameModel(NamedTuple):
-    """A formula of a measured model, the names (p,) of its terms, and the matrix (p, p) from the
-    measured coefficients to the coefficients of this formula."""
+    """A formula of a measured model, the names (p,) of its terms, and the matrix (p, p) and constants
+    (p,) that turn the measured coefficients into the coefficients of this formula."""
 
     formula: str
     names: Sequence[str]
     change: Floats
+    added: Floats | float = 0.0
 
 
 def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
@@ -92,6 +94,7 @@ def fit_measured(
             models.append(f"{release.formula} ({release.family})")
             if family == release.family and (same := _in_words_of(release, formula)):
                 answer = _fitted(release, draws, shares).changed(same.change)
+                answer = answer._replace(values=answer.values + same.added)
                 assumed = *release.design.assumed, *plan.cut_off
                 return release.name, _fit_of(same, family, answer).assuming(assumed)
 
@@ -104,8 +107,8 @@ def fit_measured(
     found = fit_moments(plan, points_of, formula, family)
     if found is None and models and not answering(plan):
         raise InputError(
-            f"{formula}: this model was not measured, and there are no tables that could answer; what"
-            f" was measured: {'; '.join(models)}"
+            f"{formula}: this model was not measured; what was measured: {'; '.join(models)}. Nothing"
+            f" else answers: {unanswered(plan)}"
         )
     return found
 
@@ -167,7 +170,26 @@ def _in_words_of(release: MeasuredModel, formula: str) -> _SameModel | None:
         return None
     change = release.terms.change_to(terms)
     if change is None:
-        return None
+        return _opposite(release, formula, terms)
     if {*terms.names} == {*release.terms.names}:
         return _SameModel(release.formula, release.terms.names, np.eye(len(change)))
     return _SameModel(formula, terms.names, change)
+
+
+def _opposite(release: MeasuredModel, formula: str, terms: ModelTerms) -> _SameModel | None:
+    """The measured model of an event whose opposite is the response of the formula; None if the formula
+    is another model."""
+    assert release.terms is not None
+    response = terms.response
+    if release.family == "poisson" or not {*response.values.flat} <= {0.0, 1.0}:
+        return None
+    event = replace(terms, response=replace(response, values=1 - response.values))
+    change = release.terms.change_to(event)
+    if change is None:
+        return None
+    if release.family == "binomial":  # log-odds change their signs
+        return _SameModel(formula, terms.names, -change)
+    # In 1 - share, 1 is the constant, or the sum of the indicators of separate groups.
+    if terms.constant is not None:
+        return _SameModel(formula, terms.names, -change, np.eye(terms.size)[terms.constant])
+    return None if terms.separate is None else _SameModel(formula, terms.names, -change, 1.0)

@@ -207,6 +207,27 @@ def test_wishes_become_releases_of_the_plan_over_opened_columns_alone(opened, sa
 
 
 @pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (Said(models=["children ~ sex"]), "model"),
+        (Said(means=["children"]), "model"),
+        (Said(tables=["sex"]), "histogram"),
+    ],
+)
+def test_the_survey_design_holds_for_wishes_without_being_opened(plans, plan_path, said, kind):
+    from flows.ad_hoc import select_releases
+
+    model = {"name": "pay", "kind": "model", "formula": "income ~ sex"}
+    design = {"strata": "region", "cluster": "age", "clusters": 40}
+    open_columns(plan_path, ["sex", "children"], releases=[model], synthesis=[], **design)
+    chosen, _ = select_releases(**ASKED, releases=[], said=said)
+    assert [section.kind for section in chosen.releases] == [kind]
+    assert {key: getattr(chosen, key) for key in design} == design
+    with pytest.raises(InputError, match="no column 'age'"):
+        select_releases(**ASKED, releases=[], said=Said(tables=["age"]))
+
+
+@pytest.mark.parametrize(
     ("columns", "says"),
     [
         ([], "opens nothing: name releases, columns or both"),

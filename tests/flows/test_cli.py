@@ -98,6 +98,15 @@ def test_a_first_grant_beside_a_server_says_which_ledger_it_made(tmp_path, capsy
         assert (f"This ledger is new: {tmp_path}/new.sqlite" in said) is first
 
 
+def test_only_a_further_concentrated_grant_ends_earlier_ones(tmp_path, capsys):
+    who = ("--who", "the board", "--why", "a year", "--ledger", f"sqlite:///{tmp_path}/l.sqlite")
+    amount = ("--alpha", "1", "--beta", "1e-6", "--composition", "concentrated")
+    for first in (True, False):
+        _, said, _ = dprelease("ledger", "grant", "survey", *amount, *who, capsys=capsys)
+        assert "From now on charges count against rho" in said
+        assert ("unspent rest is lost" in said) is not first
+
+
 def test_explain_says_that_plan_and_grant_are_composed_by_other_rules(plan_path, ledger, capsys):
     grant = {"who": "the board", "why": "test", "composition": "concentrated"}
     Ledger(ledger).grant("survey", Budget.of(10, "1e-5"), **grant)

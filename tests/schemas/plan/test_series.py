@@ -275,8 +275,10 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
                 "weights": {"column": "w", "largest": 2, "step": 1, "total": 1000},
                 "releases": [WEIGHTED],
             },
-            "weights: a series counts records only",
+            "weights: a series has no weights, strata or clusters. For the population, leave out",
         ),
+        ({"strata": "kind"}, "strata: a series has no weights, strata or clusters"),
+        ({"cluster": "kind"}, "cluster: a series has no weights, strata or clusters"),
         (
             {"releases": [{"name": "h", "kind": "histogram", "columns": ["month", "kind"]}]},
             "releases[0].columns: 'month' is the period of the series; remove it",

@@ -108,3 +108,45 @@ def test_a_step_of_real_amounts_has_a_cell_of_its_own_where_conditions_need_it()
     cells = np.searchsorted(axes[0].edges, [0.0, 1250.4, 1250.5, 1250.51], side="right") - 1
     answers = terms.responses(np.array([[cell, 3] for cell in cells]))
     assert answers.tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+def amounts(**keys) -> ContinuousColumn:
+    return ContinuousColumn.model_validate({"type": "continuous", "bounds": (0.0, 20000.0)} | keys)
+
+
+def terms_with(formula: str, amount: ContinuousColumn):
+    columns = {"amount": amount, "age": COLUMNS["age"]}
+    return terms_of(formula, "gaussian", tuple(axes_of(formula, columns)))
+
+
+@pytest.mark.parametrize(
+    "function", ["log(amount + 1)", "amount**0.5", "1 / (amount + 1)", "log(20001 - amount)"]
+)
+@pytest.mark.parametrize("sides", ["{{{}}} ~ age", "age ~ {{{}}}", "age ~ {{{}}}:age"])
+def test_a_function_that_changes_inside_the_cell_of_a_bound_is_refused(function, sides):
+    """A fifth of all people may have no income, and would count as if they had half a cell."""
+    formula = sides.format(function)
+    with pytest.raises(
+        ValueError, match=r"in the cell of amount at (0|20000), .* `point_masses: \[(0|20000)"
+    ):
+        terms_with(formula, amounts())
+    terms_with(formula, amounts(point_masses=[0, 20000]))
+    terms_with(formula, amounts(step=20))  # each value has a cell of its own
+
+
+@pytest.mark.parametrize("keys", [{}, {"grid": 16}, {"grid": 65536}, {"bounds": (100.0, 20000.0)}])
+def test_functions_that_change_evenly_are_accepted(keys):
+    for formula in ("amount ~ age", "age ~ amount + {amount * amount}", "{amount > 9000} ~ age"):
+        terms_with(formula, amounts(**keys))
+
+
+@pytest.mark.parametrize("most", [500, 20000, 50000, 1e6])
+def test_a_logarithm_of_zero_is_refused_for_all_bounds(most):
+    with pytest.raises(ValueError, match="no finite value somewhere inside the bounds of amount"):
+        terms_with("{log(amount)} ~ age", amounts(bounds=(0.0, most)))
+
+
+def test_zero_is_exact_for_all_bounds_that_a_search_may_find():
+    found = amounts(bounds=[0, "open"]).with_found((0.0, 16384.0))
+    terms = terms_with("{log(amount + 1)} ~ age", found)
+    assert terms.response.values.min() == 0.0

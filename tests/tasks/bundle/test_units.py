@@ -6,7 +6,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from dpcore.errors import InputError, PlanError
+from schemas.plan import load_plan
+from schemas.plan.analysis import Analysis
 from tasks.bundle.reader import combine
+from tasks.explain.analysis import check_analyses
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind
 from tests.tasks.made_up import opened_once
@@ -21,7 +25,8 @@ BOUND = "One unit may have 4 records"
 def published(document, folder, changes, *releases):
     document["releases"] = [r for r in document["releases"] if r["name"] == "pairs"]
     document["releases"] += releases
-    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100, "implicates": 5}]
+    several = {} if "cluster" in changes else {"implicates": 5}
+    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100} | several]
     document["budget"]["granted"] = document["budget"]["requested"] | {"alpha": "400"}
     document["budget"]["requested"]["alpha"] = "100"
     return opened_once(folder, document | {"analyses": [MODEL]} | changes)
@@ -94,3 +99,46 @@ def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp
     bundle = published(plan_document, tmp_path, WEIGHTS, people)
     assert any("whatever its w:" in note for note in bundle.fit("income ~ children").notes)
     assert "whatever its w:" in words((bundle.path / REPORT).read_text())
+
+
+def test_a_bundle_of_weighted_tables_says_why_it_answers_no_model(plan_document, tmp_path):
+    pairs = next(r for r in plan_document["releases"] if r["name"] == "pairs") | {"weighted": True}
+    plan_document |= {"releases": [pairs], "synthesis": [], "analyses": []} | WEIGHTS
+    bundle = opened_once(tmp_path, plan_document)
+    for ask in (lambda: bundle.fit("income ~ children"), lambda: bundle.quantile("income", 0.5)):
+        with pytest.raises(InputError, match="its tables count weights, without sampling errors"):
+            ask()
+
+
+def test_nothing_has_sampling_errors_that_ignore_clusters(plan_document, tmp_path):
+    """Only a measured model allows for the similarity of a cluster's records."""
+    pay = {"name": "by-sex", "kind": "model", "formula": "income ~ sex"}
+    design = {"cluster": "age", "strata": "region", "analyses": []}
+    bundle = published(plan_document, tmp_path, design, pay)
+    assert "clusters (age)" in " ".join(bundle.fit("income ~ sex").notes)
+    for ask in (
+        lambda: bundle.fit("income ~ children"),
+        lambda: bundle.correlation("income", "children"),
+        lambda: bundle.independence("sex", "children"),
+        lambda: bundle.quantile("income", 0.5),
+        lambda: check_analyses(bundle.plan.changed(analyses=[Analysis.model_validate(MODEL)])),
+    ):
+        with pytest.raises((InputError, PlanError), match=r"states clusters \(age\)"):
+            ask()
+    (record,) = bundle.manifest.synthesis
+    assert "unknown factor: people of a cluster (age) are similar" in record.warning
+    assert "correct errors" not in record.warning
+    plan_document["synthesis"][0]["implicates"] = 5
+    with pytest.raises(PlanError, match="implicates: not available with a cluster"):
+        load_plan(plan_document | design | {"source": "nowhere.parquet"})
+    moments = {"name": "sums", "kind": "moments", "columns": ["children", "sex"]}
+    plan_document |= {"releases": [pay, moments], "synthesis": []} | design
+    with pytest.raises(PlanError, match="kind: moments take records as independent"):
+        load_plan(plan_document)
+
+
+def test_a_plan_with_strata_says_that_tables_do_not_use_them(plan_document, tmp_path):
+    pay = {"name": "by-sex", "kind": "model", "formula": "income ~ sex"}
+    bundle = published(plan_document, tmp_path, {"strata": "region", "analyses": []}, pay)
+    assert any("strata (region) are not used" in n for n in bundle.fit("income ~ children").notes)
+    assert not any("not used" in note for note in bundle.fit("income ~ sex").notes)

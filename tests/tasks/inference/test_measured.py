@@ -89,6 +89,34 @@ def test_a_measured_model_answers_in_other_terms(plan_document, tmp_path):
     assert squares.formula == "income ~ age + {sex == 'M'}"
 
 
+@pytest.mark.parametrize(
+    ("terms", "family", "constant"),
+    [
+        ("1", "gaussian", {"Intercept"}),
+        ("age", "gaussian", {"Intercept"}),
+        ("0 + C(region)", "gaussian", None),
+        ("age + income", "binomial", set()),
+        ("0 + C(region)", "binomial", set()),
+    ],
+)
+def test_a_measured_event_answers_for_its_opposite(
+    plan_document, tmp_path, terms, family, constant
+):
+    """A share becomes 1 - share, and the log-odds change their signs; the errors stay."""
+    asked = {"formula": f"{{sex == 'M'}} ~ {terms}", "family": family}
+    bundle = opened(planned(plan_document, **asked), tmp_path)
+    measured = bundle.fit(asked["formula"]).coefficients
+    for formula in (f"{{sex == 'F'}} ~ {terms}", f"{{sex != 'M'}} ~ {terms}"):
+        found = bundle.fit(formula)
+        assert (found.formula, found.family) == (formula, family)
+        for of, own in zip(found.coefficients, measured, strict=True):
+            one = constant is None or of.name in constant
+            assert of.estimate == pytest.approx(one - own.estimate)
+            assert of.standard_error == pytest.approx(own.standard_error)
+    with pytest.raises(InputError, match="was not measured"):
+        bundle.fit(f"{{sex == 'F'}} ~ {terms} + children")
+
+
 def test_only_sums_with_a_hidden_term_have_no_error():
     fit = ModelFit(
         np.array([1.0, 2.0, 3.0]),
