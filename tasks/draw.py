@@ -22,6 +22,7 @@ from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from schemas.survey.columns import Invalid
+from tasks.bundle.publish import draws_of
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
@@ -131,7 +132,7 @@ def draw(
     charge = _require_reserved(plan, release_id, name)
     if charge.state is State.COMMITTED:
         return
-    release = plan.built[name]
+    release = plan.counting(plan.built[name], plan.built, draws_of(plan, release_id))
     if isinstance(release, RecordQuality):
         release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
