@@ -63,6 +63,8 @@ class CriterionSection(Section):
     def _one(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
             raise ValueError(f"state one of {', '.join(KINDS)}")
+        if self.distance == []:
+            raise ValueError("distance: name at least one column, or write pairs")
         return self
 
     def build(self, domain: Domain, place: str, columns: Mapping[str, Any]) -> Criterion:
@@ -103,7 +105,7 @@ class CriterionSection(Section):
         if by is None:
             raise ValueError(
                 f"{place}.model: write a column, ~ and columns that are added up, such as"
-                " income ~ age + sex"
+                " income ~ age + sex, without C(); categories are recognised"
             )
         response, *terms = _named(domain, f"{place}.model", [formula.names[0], *by])
         features = sum(axis.size for axis in domain.select((response, *terms)).axes)

@@ -19,6 +19,7 @@ from pydantic import (
 
 from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
 from dpcore.domain.domain import Domain
+from dpcore.model_formula import backticks_wanted
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.suggestion import suggestion
 from schemas.document import Section
@@ -151,7 +152,8 @@ def build_rules(
         try:
             difference = read_inequality(domain, section.then)
         except ValueError as error:
-            raise ValueError(f"{place}.then: {error}") from None
+            advice = backticks_wanted(section.then, domain.names)
+            raise ValueError(f"{place}.then: {error}{advice and f'; {advice}'}") from None
         inequalities.append((section.when(domain, place), difference))
     try:
         return (*found, *rules_of(domain, inequalities))
