@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpcore.advice.records import record_distances
+from dpcore.advice.records import CLEARLY, record_distances
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
-
-CLEARLY = 0.9
-"""Distances in a simulation count as equal if the smaller is above this fraction of the larger."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:
