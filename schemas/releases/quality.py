@@ -140,6 +140,7 @@ class QualitySection(ReleaseSection):
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
+    _rules: list[RuleSection] = PrivateAttr(default_factory=list)
 
     def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
         """The section over the cells of its synthetic table; ``ValueError`` without cells."""
@@ -157,6 +158,7 @@ class QualitySection(ReleaseSection):
         copy = self.model_copy()
         copy._columns, copy._bins = list(columns), dict(bins)
         copy._equal = list(getattr(source, "often_equal", []))
+        copy._rules = list(getattr(source, "rules", []))
         return copy
 
     @property
@@ -173,6 +175,13 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
+        kept = {*build_rules(self._rules, domain, details(list(domain.names), survey.columns))}
+        for i, each in enumerate(criteria):
+            if isinstance(each, Contradictions) and kept.issuperset(each.rules):
+                raise ValueError(
+                    f"accept[{i}].contradicts: repeats one of the `rules` of the records, which obey it"
+                    " anyway; leave it out"
+                )
         # Without the limits: criteria that differ only there are one measurement.
         measured = [replace(each, at_most=1.0) for each in criteria]
         for i, each in enumerate(measured):

@@ -5,7 +5,7 @@ import pytest
 from dpcore.accounting.budget import Budget
 from schemas.plan import Plan
 from tasks.explain.explain import explain
-from tasks.explain.records import records_text
+from tasks.explain.records import hardly_met, records_text
 from tests.shortest import document
 
 
@@ -39,3 +39,20 @@ def test_whether_a_larger_table_is_depends_on_the_number_of_records(columns, cat
 )
 def test_it_is_silent_where_it_does_not_know(plan):
     assert not [*records_text(plan)]
+
+
+def test_a_limit_far_below_the_expected_error_is_named_with_both_before_the_charge():
+    def judged(limit: float, **criterion: object) -> Plan:
+        stated = plan_of(6, 3).model_dump(mode="json", by_alias=True)
+        criteria = [{"distance": "pairs", "at_most": limit}, {"distance": ["q1"], "at_most": limit}]
+        good = {"name": "good", "kind": "quality", "records": "people", "weight": "20"}
+        stated["releases"].append(good | {"accept": criteria})
+        return Plan.model_validate(stated)
+
+    (line,) = hardly_met(judged(0.05))
+    assert line.startswith(
+        "good: people will hardly meet the limit 0.05 of the mean distance of pairs"
+    )
+    assert "up to 1 is expected in a table of pairs." in line
+    assert line in explain(judged(0.05), None, Budget())
+    assert not [*hardly_met(judged(0.5))]
