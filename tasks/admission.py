@@ -14,9 +14,11 @@ from tasks.bundle.publish import check_published
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.explain.analysis import check_analyses
+from tasks.explain.records import hardly_met
 from tasks.explain.work import bundle_bytes
 from tasks.survey.steps import name_survey, require_source
 from tasks.workplace.room import require_room
+from tasks.workplace.step import log_line
 
 
 def admit(
@@ -37,6 +39,8 @@ def admit(
     sources: list[str] = []
     if missing_draws(plan, release_id):
         require_source(plan)
+        for line in hardly_met(plan):
+            log_line(line)
         sources = name_survey(plan)
         check_survey(plan, sources)
         require_room(bundle.parent, bundle_bytes(plan))

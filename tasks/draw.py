@@ -7,6 +7,7 @@ order, in parallel and in other processes:
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.tables.quality import RecordQuality
@@ -131,12 +133,18 @@ def draw(
     charge = _require_reserved(plan, release_id, name)
     if charge.state is State.COMMITTED:
         return
-    release = plan.built[name]
+    release = plan.counting(plan.built[name], plan.built, partial(_drawn, plan, release_id))
     if isinstance(release, RecordQuality):
         release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
+
+
+def _drawn(plan: Plan, release_id: str, name: str) -> Noisy:
+    noisy = Ledger(ledger_url()).committed(plan.dataset, release_id, name)
+    assert noisy is not None  # records were already made of it
+    return noisy
 
 
 def records_file(name: str) -> str:

@@ -32,11 +32,15 @@ from dpcore.sampling.source import SeededSource
 
 CLASSES, DRAWS = 4, 2
 
-MOST_CELLS = 256
-"""A fit to larger tables takes seconds."""
+MOST_CELLS = 4096
+"""Larger tables are not simulated, which takes up to a second."""
 
-MOST_RECORDS = 4000
-"""More records than this do not follow the tables any better."""
+MOST_RECORDS = 20_000
+"""More records than this hardly follow the tables any better."""
+
+CLEARLY = 0.7
+"""Records of a histogram are better if their distance is below this fraction of that of other records.
+Surveys have less dependence among three columns than the made-up table, which flatters histograms."""
 
 WAYS = (1, 2, 3)
 

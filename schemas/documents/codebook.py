@@ -40,9 +40,15 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
     if plan.linked:
         made_up |= {*plan.columns}
     writer.writerow((*HEADER, *(["warning"] if made_up else [])))
+    warnings = dict.fromkeys(made_up, WARNING)
+    for table in plan.synthesis:
+        for note, columns in table.notes(plan.of_period).items():
+            # Wide records of linked tables have columns such as age.2.
+            for name in {n.rpartition(".")[0] if plan.linked else n for n in columns} & made_up:
+                warnings[name] += f". {note} ({table.name})"
     for name, column in plan.published_columns.items():
         start, null = (name, column.type, meaning(column)), str(column.nullable).lower()
-        end = (null, *([WARNING if name in made_up else ""] if made_up else []))
+        end = (null, *([warnings.get(name, "")] if made_up else []))
         if isinstance(column, CategoricalColumn):
             for category in column.categories:
                 label = column.labels.get(str(category), "")

@@ -154,6 +154,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         sampling=plan.includes_sampling,
         assumed=plan.assumed if plan.includes_sampling else (),
         warnings={p: words for each in manifest.synthesis for p, words in each.warnings.items()},
+        records=_about_records(manifest, plan),
         judged=judged(manifest),
         several=[file for file in files if file.holds],
         analyses=manifest.analyses,
@@ -165,6 +166,21 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         TABLE=TABLE,
     )
     return page.rstrip("\n") + "\n"
+
+
+def _about_records(manifest: Manifest, plan: Plan) -> dict[str, list[str]]:
+    """For the path of each table of synthetic records, what is known about them."""
+    tables = {table.name: table for table in plan.synthesis}
+    return {
+        record.file.path: [
+            f"`{record.support.path}` has a `grade` for each column and set of columns.",
+            *(
+                f"{note}: {escape(', '.join(columns))}."
+                for note, columns in tables[record.name].notes(plan.of_period).items()
+            ),
+        ]
+        for record in manifest.synthesis
+    }
 
 
 def replicates_readme(manifest: Manifest, plan: Plan) -> str:

@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean
 
-from dpcore.advice.records import record_distances
+from dpcore.advice.records import CLEARLY, record_distances
 from dpcore.advice.usable import GOOD, ROUGH, relative_error, table_error
 from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
@@ -178,7 +178,7 @@ class Draft(Written):
             together = self._distance(joint, records)
         except InputError:  # more cells than a histogram may have
             return section
-        return joint if together < apart else section
+        return joint if together < (CLEARLY if records else 1) * apart else section
 
     def _distance(self, section: PlannedRelease, records: bool) -> float:
         """The simulated mean error of tables: of three columns for ``records``, otherwise of all pairs.

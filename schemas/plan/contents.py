@@ -3,7 +3,7 @@
 ``PlanDocument.built`` holds its releases as ``dpcore`` objects, each with its exact share of the budget.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -13,8 +13,11 @@ from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.accounting.concentrated import promise_of
 from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
+from dpcore.line.statistic import Noisy
 from dpcore.post.units import assumptions
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.tables.quality import RecordQuality
 from schemas.document import Section, inside
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
@@ -370,11 +373,27 @@ class PlanDocument(Section):
     @cached_property
     def built(self) -> Mapping[str, Release]:
         """The releases by name, in the plan's order."""
-        found = {}
-        for i, (section, share) in enumerate(zip(self.releases, self.shares, strict=True)):
+        found = dict[str, Release]()
+        sections = [*enumerate(zip(self.releases, self.shares, strict=True))]
+        # Those that measure records come last: they depend on the records' source.
+        for i, (section, share) in sorted(sections, key=lambda each: bool(each[1][0].judges)):
             with inside(f"releases[{i}]."):
-                found[section.name] = self.release(section, share)
-        return found
+                found[section.name] = self.counting(self.release(section, share), found)
+        return {section.name: found[section.name] for section in self.releases}
+
+    def counting(
+        self,
+        release: Release,
+        built: Mapping[str, Release],
+        draws: Callable[[str], Noisy] | None = None,
+    ) -> Release:
+        """The release; if it measures records, with the number of rows from the records' source."""
+        if not isinstance(release, RecordQuality):
+            return release
+        name = next(table.from_ for table in self.synthesis if table.name == release.of)
+        source = built[name]
+        assert isinstance(source, TableOfCounts)
+        return release.counting(source, draws(name) if draws else None)
 
     @cached_property
     def of_period(self) -> Mapping[str, Release]:

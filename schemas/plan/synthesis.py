@@ -12,8 +12,10 @@ from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import Heaping
+from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
+from dpcore.synthesis.column import wide_cells
 from schemas.document import Section, absent
 from schemas.numbers import plain
 from schemas.releases import Name
@@ -22,6 +24,9 @@ from schemas.survey.derived import Derived, derived_columns
 from schemas.text import Line
 
 UNIFORM = "uniform"
+
+ASSUMED = "The position of values inside their bins is assumed, not measured"
+NOT_DRAWN = "Records at point masses are not drawn"
 
 IMPLICATE = "implicate"
 """The name of the column with the number of an implicate."""
@@ -155,4 +160,14 @@ class Synthesis(Section):
                     f"within_bins.{column}: {wanted!r} is neither a density nor counts of this"
                     f" column; there is {', '.join([*by_name, UNIFORM])}"
                 )
+        return found
+
+    def notes(self, built: Mapping[str, Release]) -> dict[str, list[str]]:
+        """Notes for readers of the records, each with its columns."""
+        release, refined, found = built[self.from_], self.refining(built), dict[str, list[str]]()
+        for axis in release.domain.axes:
+            if isinstance(axis, Bins) and axis.name not in refined and wide_cells(axis).any():
+                found.setdefault(ASSUMED, []).append(axis.name)
+            if isinstance(axis, Grid) and axis.points and isinstance(release, AnsweredRelease):
+                found.setdefault(NOT_DRAWN, []).append(axis.name)
         return found

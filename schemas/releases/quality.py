@@ -63,6 +63,8 @@ class CriterionSection(Section):
     def _one(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
             raise ValueError(f"state one of {', '.join(KINDS)}")
+        if self.distance == []:
+            raise ValueError("distance: name at least one column, or write pairs")
         return self
 
     def build(self, domain: Domain, place: str, columns: Mapping[str, Any]) -> Criterion:
@@ -101,7 +103,7 @@ class CriterionSection(Section):
         if by is None:
             raise ValueError(
                 f"{place}.model: write a column, ~ and columns that are added up, such as"
-                " income ~ age + sex"
+                " income ~ age + sex, without C(); categories are recognised"
             )
         response, *terms = _named(domain, f"{place}.model", [formula.names[0], *by])
         features = sum(axis.size for axis in domain.select((response, *terms)).axes)
@@ -136,6 +138,7 @@ class QualitySection(ReleaseSection):
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
+    _rules: list[RuleSection] = PrivateAttr(default_factory=list)
 
     def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
         """The section over the cells of its synthetic table; ``ValueError`` without cells."""
@@ -153,6 +156,7 @@ class QualitySection(ReleaseSection):
         copy = self.model_copy()
         copy._columns, copy._bins = list(columns), dict(bins)
         copy._equal = list(getattr(source, "often_equal", []))
+        copy._rules = list(getattr(source, "rules", []))
         return copy
 
     @property
@@ -169,6 +173,13 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
+        kept = {*build_rules(self._rules, domain, details(list(domain.names), survey.columns))}
+        for i, each in enumerate(criteria):
+            if isinstance(each, Contradictions) and kept.issuperset(each.rules):
+                raise ValueError(
+                    f"accept[{i}].contradicts: repeats one of the `rules` of the records, which obey it"
+                    " anyway; leave it out"
+                )
         # Without the limits: criteria that differ only in the limit are one measurement.
         measured = [replace(each, at_most=1.0) for each in criteria]
         for i, each in enumerate(measured):

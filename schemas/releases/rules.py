@@ -19,6 +19,7 @@ from pydantic import (
 
 from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
 from dpcore.domain.domain import Domain
+from dpcore.model_formula import backticks_wanted
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.suggestion import suggestion
 from schemas.document import Section, inside
@@ -148,8 +149,11 @@ def build_rules(
         if isinstance(section.then, dict):
             found += section.build(domain, place)
             continue
-        with inside(f"{place}.then: "):
+        try:
             difference = read_inequality(domain, section.then)
+        except ValueError as error:
+            advice = backticks_wanted(section.then, domain.names)
+            raise ValueError(f"{place}.then: {error}{advice and f'; {advice}'}") from None
         inequalities.append((section.when(domain, place), difference))
     with inside("rules: "):
         return (*found, *rules_of(domain, inequalities))

@@ -91,7 +91,8 @@ def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
 def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
     """Publish one committed draw as tables in the staging folder."""
     charge, noisy = committed(plan, release_id, name)
-    release, section = plan.built[name], plan.section(name)
+    section = plan.section(name)
+    release = plan.counting(plan.built[name], plan.built, draws_of(plan, release_id))
     facts: dict[str, object] = {}
     replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]] | None = None
     if isinstance(release, SeriesRun | EstimatesRun):

@@ -16,7 +16,7 @@ from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
 from tasks.explain.least import least_rows
-from tasks.explain.records import records_text
+from tasks.explain.records import hardly_met, records_text
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
 from tasks.explain.verdicts import verdict_text, verdicts
@@ -121,6 +121,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "",
             *verdict_text(plan),
             *records_text(plan),
+            *hardly_met(plan),
             "",
             "What each release costs (alpha is epsilon, beta is delta)",
             text_table(cost_rows(plan)),

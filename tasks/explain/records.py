@@ -1,18 +1,25 @@
-"""Finds synthetic records that would be more accurate if drawn from a histogram of all their columns."""
+"""Finds synthetic records that a histogram would make more accurate, and criteria that they will hardly
+meet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
-from dpcore.advice.records import record_distances
+from dpcore.advice.records import CLEARLY, record_distances
+from dpcore.advice.usable import graded_distances
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.criteria import Distance
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.quality import RecordQuality
 from schemas.plan import Plan
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
+from schemas.survey.supposed import supposed_shares
 
-CLEARLY = 0.9
-"""Distances in a simulation count as equal if the smaller is above this fraction of the larger."""
+FAR = 1 / 3
+"""A limit below this fraction of the expected distance, which is an upper bound, will hardly be met."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:
@@ -37,3 +44,23 @@ def records_text(plan: Plan) -> Iterator[str]:
                 " of the records are then in a wrong cell of a table of three columns, and"
                 f" {ours[3]:.1%} if drawn from this release."
             )
+
+
+def hardly_met(plan: Plan) -> Iterator[str]:
+    """A line for each limit of a distance that is far below the expected error of the records."""
+    for judge in plan.built.values():
+        if not isinstance(judge, RecordQuality):
+            continue
+        name = next(table.from_ for table in plan.synthesis if table.name == judge.of)
+        source = plan.built[name]
+        if not isinstance(source, Microdata | CompressedMicrodata):
+            continue
+        shares = supposed_shares(plan.columns, source.domain.axes)
+        expected = min(median(apart for apart, _ in graded_distances(source, shares)), 1.0)
+        for each in judge.criteria:
+            several = isinstance(each, Distance) and all(len(names) > 1 for names in each.sets)
+            if several and each.at_most < FAR * expected:
+                yield (
+                    f"{judge.name}: {judge.of} will hardly meet the limit {each.at_most:g} of the"
+                    f" {each.words}: up to {expected:.2g} is expected in a table of {name}."
+                )

@@ -1,15 +1,13 @@
 """Synthetic tables on the page: their columns, compared with the noisy counts behind them."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain.axes import Bins
 from dpcore.releases.abilities import Samplable
-from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
@@ -65,8 +63,9 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow other releases: {refined}.")
-    if even := assumed_in_bins(source.of_period, record.refined_by):
-        notes.append(f"The position of values inside their bins is assumed, not measured: {even}.")
+    table = next(each for each in source.plan.synthesis if each.name == record.name)
+    about = table.notes(source.plan.of_period)
+    notes += [f"{note}: {', '.join(columns)}." for note, columns in about.items()]
     if not compared:
         return Drawn((), [record.warning], [listing], details=notes)
     differences = DataTable(
@@ -109,16 +108,6 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
             values[members[NUMBER][here] - 1] = members[name][here]
             wide[f"{name}.{i + 1}"] = values
     yield wide
-
-
-def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
-    """The columns with bins wider than one value whose values inside bins follow no other release."""
-    return ", ".join(
-        axis.name
-        for axis in release.domain.axes
-        if isinstance(axis, Bins) and axis.name not in refined
-        if not (axis.integer and max(np.diff(axis.edges)) == 1)
-    )
 
 
 def support(source: Source) -> str:

@@ -80,11 +80,13 @@ def test_good_records_are_published_with_what_was_measured(tmp_path, table):
 
 
 @pytest.mark.slow
-def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table):
-    plan = document(0.02)
+def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table, monkeypatch):
+    plan, said = document(0.02), list[str]()
+    monkeypatch.setattr("tasks.admission.log_line", said.append)
     # The records have next to nothing of the budget, so that chance cannot make them good.
     plan["releases"][1]["weight"] = "5000"
     bundle = released(tmp_path, table, plan)
+    assert any("people will hardly meet the limit 0.02" in line for line in said)
     assert not bundle.table("good-enough")["met"][0]
     assert not (bundle.path / "microdata").exists()
     assert not bundle.manifest["synthesis"]
@@ -109,6 +111,17 @@ def test_records_published_all_the_same_say_that_they_do_not_meet_the_criteria(t
     assert "contradictions of: if works is yes then age from 20" in page
 
 
+def test_a_criterion_that_repeats_a_rule_of_the_records_is_refused():
+    plan = document(0.3) | {"source": "x.csv"}
+    rule = {"if": {"works": ["yes"]}, "then": {"age": {"from": 20}}}
+    plan["releases"][0]["rules"] = [rule]
+    plan["releases"][1]["accept"][1] = {"contradicts": rule, "at_most": 0.5}
+    with pytest.raises(dprelease.PlanError, match=r"accept\[1\].contradicts: repeats one of"):
+        dprelease.load_plan(plan)
+    plan["releases"][0]["rules"] = [rule | {"then": {"age": {"from": 40}}}]
+    dprelease.load_plan(plan)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -116,7 +129,9 @@ def test_records_published_all_the_same_say_that_they_do_not_meet_the_criteria(t
         ({"accept": [{"at_most": 0.1}]}, "state one of distance, contradicts, model, copies"),
         ({"accept": [{"distance": ["sex", "agee"], "at_most": 0.1}]}, "no column 'agee'"),
         ({"accept": [{"distance": ["sex", "sex"], "at_most": 0.1}]}, "must be different columns"),
+        ({"accept": [{"distance": [], "at_most": 0.1}]}, "accept[0]: distance: name at least one"),
         ({"accept": [{"model": "works ~ age * sex", "at_most": 0.1}]}, "columns that are added up"),
+        ({"accept": [{"model": "works ~ C(sex)", "at_most": 0.1}]}, "without C()"),
         ({"accept": [{"model": "sex ~ code", "at_most": 0.1}]}, "no column 'code'"),
         ({"accept": [{"model": "works", "at_most": 0.1}]}, "write the response, ~ and the terms"),
         ({"accept": [{"contradicts": "age >= sex", "at_most": 0.1}]}, "contradicts"),

@@ -12,8 +12,8 @@ together if and only if some numbers in them may.
 In a chain of inequalities the numbers between need room too (a < b < c, whole numbers, is
 a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities
 may close a circle that leaves room and leads back to the same multiple (start <= end <= start + 10,
-12 * age <= months <= 12 * age + 11).  From any first number that leaves room, the next ones can be
-chosen in turn, and drawing always ends.
+12 * age <= months <= 12 * age + 11), or that excludes no number (a <= b <= 2 * a, not negative).
+From any first number that leaves room, the next ones can be chosen in turn, and drawing always ends.
 
 Source: R. Dechter, I. Meiri and J. Pearl, Artificial Intelligence 49 (1991), 61-95, on systems of
 differences: section 3 for circles and for numbers that are chosen in turn.  The argument only needs that
@@ -144,14 +144,20 @@ def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
     for each in differences:
         multiple *= each.of_low / each.of_high
         rise = (each.of_low * rise + each.least) / each.of_high
+    strict = any(each.strict for each in differences)
+    assert differences[0].low is not None
+    start = _numbers(domain.axes[differences[0].low])
+    if all((multiple * v + rise, strict) <= (v, False) for v in (start.first[0], start.last[-1])):
+        return
     names = [domain.names[each.low] for each in differences if each.low is not None]
     circle = " below ".join([*names, names[0]])
     if not math.isclose(multiple, 1.0, rel_tol=1e-9):
         raise ValueError(
             f"inequalities close a circle, {circle}, with different multiples; bound a column from both"
-            " sides by the same multiple of another, or leave one of them out"
+            " sides by the same multiple of another, or leave one of them out (`often_equal` has an"
+            " inequality for each side)"
         )
-    if (rise, any(each.strict for each in differences)) > (0.0, False):
+    if (rise, strict) > (0.0, False):
         raise ValueError(
             f"inequalities close a circle, {circle}, which no numbers obey;"
             " leave one out, or state conditions under which not all of them apply"

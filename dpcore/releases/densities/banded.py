@@ -177,12 +177,14 @@ def band_meanings(of: str) -> Iterator[str]:
             yield f"{side} of a {what} for {of}"
 
 
-def as_probabilities(density: Floats) -> Floats:
-    """The nearest probabilities (least squares; Hall & Murison 1993): shifted down, cut at zero.
+def as_probabilities(density: Floats, mass: float = 1.0) -> Floats:
+    """The nearest non-negative values of this mass (least squares; Hall & Murison 1993), shifted down
+    and cut at zero, divided by it.
 
-    Scaling to mass one instead would move a high peak by far more than its noise.
+    Scaling to that mass instead would move a high peak by far more than its noise.
     """
-    return project_to_simplex(density.ravel() / density.size, 1.0).reshape(density.shape)
+    nearest = project_to_simplex(density.ravel() / density.size, mass)
+    return np.asarray(nearest / mass).reshape(density.shape)
 
 
 def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generator) -> Integers:

@@ -200,8 +200,16 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return Published((table,), facts)
 
     def probabilities(self, noisy: Noisy) -> Floats:
-        """The probabilities of equal cells around the points, one cell per point."""
-        return as_probabilities(self.on_grid(noisy) / self.mass(noisy))
+        """The probabilities of equal cells around the points, one cell per point.
+
+        In proportion to the function, whose mass inside the bounds is less than one.  If noise makes it
+        negative in places, its mass, where noise cancels, is not raised by that at other points.
+        """
+        relative = self.on_grid(noisy) / self.mass(noisy)
+        grid = zip(self.kernels, self.whitenings, strict=True)
+        at_bounds = (k.height * k.bump(w.points, np.zeros(1)) for k, w in grid)
+        least = math.prod(float(each.mean()) for each in at_bounds)  # a record in a corner
+        return as_probabilities(relative, max(float(relative.mean()), least))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         from scipy.interpolate import interp1d  # slow to import

@@ -1,21 +1,25 @@
 """Quality criteria for synthetic records: how much they differ from the rows of the survey.
 
-Records are public, rows are private.  With R records and a public number N of rows, each criterion has
-a value v that one row changes by at most 1, and v/N, or 2 v/N, is reported:
+R records are public; n rows are private.  N is their public number: n itself, or an estimate if n is
+private.  Each criterion has a value v that one row changes by at most 1, and v/N, or 2 v/N, is reported:
 
-    distance        sum over cells |c R - r N| / 2 R      c of N rows and r of R records are in a cell;
-                                                          v/N is the total variation distance
-    contradictions  r N/R - c                             c rows and r records break a rule
-    prediction      c - r N/R                             c, r: sums over rows and records of errors in
+    distance        sum over cells |c R - r M| / 2 R      c rows and r records are in a cell; M is N or
+                                                          n; for M = n, v/n is the total variation
+                                                          distance
+    contradictions  r n/R - c                             c rows and r records break a rule
+    prediction      c - r n/R                             c, r: sums over rows and records of errors in
                                                           [0, 1] of a predictor fitted to the records
     copies          u / 2                                 u rows are alone in their cell of all columns,
                                                           and a record is there too
 
-**Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for distances and
-copies; replacing one moves it by at most 1.  *Proof.*  A row adds R to |c R - r N| of one cell, and
-replacing it changes two cells.  It adds at most 1 to c.  It changes whether one cell has exactly one
-row, and replacing it changes two cells.  The average of distances changes by no more than each of them.
-QED
+If N is wrong, published values are wrong by the factor n/N, and distances with M = N by at most
+|n/N - 1|/2, because c/N is.
+
+**Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for copies and for
+distances with M = N; replacing one moves it by at most 1.  *Proof.*  A row adds R to one c R, and
+R in all to the r M if M = n; replacing it changes two cells.  It adds a number from 0 to 1 to c, and r/R
+to r n/R.  It changes whether one cell has exactly one row, and replacing it changes two cells.  The
+average of distances changes by no more than each of them.  QED
 
 The published value is v ``STEPS`` rounded down to a whole number: it changes by at most ``STEPS`` times
 as much as v does, rounded up.
@@ -63,6 +67,10 @@ class Criterion(ABC):
         """Whether the value may be negative."""
         return True
 
+    def wrong(self, value: Floats) -> Floats:
+        """The largest error of a published value, divided by the relative error of N."""
+        return np.abs(value)
+
     @abstractmethod
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         """The value in steps, private; ``rows``: private; ``size``: the public number N of rows."""
@@ -70,20 +78,25 @@ class Criterion(ABC):
 
 @dataclass(frozen=True)
 class Distance(Criterion):
-    """The mean total variation distance of some tables, each over a set of columns."""
+    """The mean total variation distance of some tables, each over a set of columns; ``own``: whether M
+    is the private number of rows."""
 
     sets: tuple[tuple[str, ...], ...] = ()
+    own: bool = False
 
     @property
     def present(self) -> Fraction:
-        return Fraction(1, 2)
+        return Fraction(1) if self.own else Fraction(1, 2)
 
     @property
     def signed(self) -> bool:
         return False
 
+    def wrong(self, value: Floats) -> Floats:
+        return super().wrong(value) if self.own else np.full_like(value, 0.5)
+
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number = int(records.counts.sum())
+        number, size = int(records.counts.sum()), int(rows.counts.sum()) if self.own else size
         apart = sum(_apart(rows, size, records, number, names) for names in self.sets)
         return STEPS * apart // (2 * number * len(self.sets))
 
@@ -108,7 +121,7 @@ class Contradictions(Criterion):
     rules: tuple[Rule, ...] = ()
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number = int(records.counts.sum())
+        number, size = int(records.counts.sum()), int(rows.counts.sum())
         return STEPS * (self._broken(records) * size - self._broken(rows) * number) // number
 
     def _broken(self, tally: Tally) -> int:
@@ -151,7 +164,8 @@ class Prediction(Criterion):
     by: tuple[str, ...] = ()
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number, names = int(records.counts.sum()), (self.response, *self.by)
+        number, size = int(records.counts.sum()), int(rows.counts.sum())
+        names = (self.response, *self.by)
         rows, records = rows.roll_up(names), records.roll_up(names)  # far fewer cells
         effects = self._fitted(records)
         of_rows, of_records = (self._error(tally, effects) for tally in (rows, records))

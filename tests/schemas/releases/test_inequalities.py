@@ -174,6 +174,29 @@ def test_months_are_those_of_a_year_of_age():
     assert len(set(months.tolist())) > 150
 
 
+def test_a_circle_of_different_multiples_may_exclude_no_number():
+    """As two columns that are often equal, with one at most twice the other."""
+    bins = (0.0, 1.0, 8.0, 20.0)
+    domain = Domain(tuple(Bins(name, bins, integer=True) for name in "ab"))
+    rules = rules_of(domain, "a <= b", "b <= 2 * a")
+    codes = np.random.default_rng(1).integers(3, size=(9000, 2))
+    codes = codes[~breaks_rules(codes, rules)]
+    a, b = decode_records(domain, codes, {}, np.random.default_rng(2), rules).values()
+    assert np.all((a <= b) & (b <= 2 * a))
+    assert len({*zip(a.tolist(), b.tolist(), strict=True)}) > 50
+    below = Domain(tuple(Bins(name, (-1.0, *bins), integer=True) for name in "ab"))
+    with pytest.raises(ValueError, match="`often_equal` has an inequality for each side"):
+        rules_of(below, "a <= b", "b <= 2 * a")
+    with pytest.raises(ValueError, match="with different multiples"):
+        rules_of(domain, "a <= b", "b < 2 * a")
+
+
+def test_a_name_of_several_words_is_told_to_need_backticks():
+    domain = Domain(tuple(Bins(name, (0.0, 1.0, 2.0)) for name in ("home weight", "own")))
+    with pytest.raises(ValueError, match="; write `home weight` <= own: names that are not single"):
+        rules_of(domain, "home weight <= own")
+
+
 def test_a_chain_is_a_rule_about_its_ends():
     """a < b < c, whole numbers of one bin of two: there is no room for three."""
     bins = (0.0, 2.0, 4.0)

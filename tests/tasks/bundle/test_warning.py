@@ -5,6 +5,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from schemas.plan.synthesis import ASSUMED
+from schemas.text import escape
 from tasks.bundle.reader import open_bundle
 
 
@@ -35,3 +37,9 @@ def test_the_warning_is_in_every_file_that_describes_the_records(bundle):
         assert record.warning in readme
         assert described[record.file.path] == record.warning
         assert record.warning.split(":")[0] in page
+        assert f"`{record.support.path}` has a `grade`" in readme
+    for table in bundle.plan.synthesis:
+        for note, columns in table.notes(bundle.plan.of_period).items():
+            assert f"{note}: {', '.join(columns)}." in page
+            assert f"{note}: {', '.join(map(escape, columns))}." in readme
+    assert ASSUMED in readme

@@ -5,6 +5,7 @@ import pytest
 
 from schemas.documents.codebook import WARNING, codebook
 from schemas.plan import Plan
+from schemas.plan.synthesis import ASSUMED, NOT_DRAWN
 from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tasks.report.synthetic import count_records
 from tests.shortest import from_yaml
@@ -81,7 +82,23 @@ def test_values_lie_in_their_cells_and_obey_the_rules(made):
 def test_levels_are_in_the_codebook():
     lines = codebook(None, planned()).splitlines()
     assert f'income,integer,,,12000,,0,75000,false,"{WARNING}"' in lines
-    assert f'rate,continuous,,,,,0.0,1.0,false,"{WARNING}"' in lines
+
+
+def test_the_codebook_says_for_each_column_what_of_its_records_is_assumed_or_not_drawn():
+    lines = codebook(None, planned()).splitlines()
+    assumed = f'"{WARNING}. {ASSUMED} (people)"'
+    assert f"rate,continuous,,,,,0.0,1.0,false,{assumed}" in lines
+    # The values of pay follow a release inside their bins, and levels have no bins.
+    assert {line.split(",")[0] for line in lines if ASSUMED in line} == {"rate", "hours"}
+    document = from_yaml(PLAN)
+    document["releases"] = [
+        {"name": "f", "kind": "function", "columns": ["rate"], "bandwidth": 0.1}
+    ]
+    document["synthesis"] = [{"name": "people", "from": "f", "rows": 3000}]
+    for budget in document["budget"].values():
+        budget["beta"] = "1e-6"
+    text = codebook(None, Plan.model_validate(document))
+    assert f'rate,continuous,,,,,0.0,1.0,false,"{WARNING}. {NOT_DRAWN} (people)"' in text
 
 
 def test_bins_without_a_multiple_are_refused():

@@ -63,3 +63,21 @@ def test_records_of_densities_by_group_are_as_many_and_as_spread_as_their_groups
     both, _ = release.supported_margin(noisy, ("sex", "age"))
     assert both.reshape(3, 73)[:, 72].sum() == 0  # null, which no record has
     np.testing.assert_allclose(both.reshape(3, 73).sum(axis=1), by_sex)
+
+
+@pytest.mark.parametrize("budget", ["50", "0.5"])
+def test_mass_beyond_the_bounds_and_noise_become_no_even_floor(budget):
+    domain, share = Domain((AGE,)), Budget.of(budget, "1e-6")
+    release = SmoothFunction("f", domain, ROWS, share, "gaussian", (0.05,), (80,))
+    # Half of the mass of the kernels at the lower bound is beyond it; the upper half is empty.
+    ages = np.concatenate([np.zeros(ROWS // 2, dtype=np.int64), normal(AGE, 0.2, 5, ROWS // 2)])
+    noisy = drawn(release, domain.pack(ages[:, None]))
+    _, codes = release.sample(noisy, 20_000)
+    found = np.bincount(codes[:, 0], minlength=AGE.cells) / 20_000
+    assert found[AGE.cells * 3 // 5 :].sum() < 0.01
+    if budget == "50":
+        values = np.maximum(release.on_grid(noisy), 0)
+        edges = np.linspace(0, 1, 9)
+        wanted = np.add.reduceat(values, np.arange(0, 80, 10)) / values.sum()
+        places = (codes[:, 0] + 0.5) / AGE.cells
+        assert np.abs(np.histogram(places, edges)[0] / 20_000 - wanted).sum() / 2 < 0.03

@@ -14,6 +14,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import Rule
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.criteria import STEPS, Contradictions, Copies, Distance, Prediction
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import SystemSource
@@ -32,6 +33,7 @@ CRITERIA = (
     Prediction("excess error of age", 0.5, "age", ("works",)),
     Copies("copies", 0.5),
 )
+OWN = tuple(replace(each, own=True) if isinstance(each, Distance) else each for each in CRITERIA)
 
 
 PLENTY = Budget.of("100")
@@ -55,10 +57,11 @@ def values(codes, records, criteria=CRITERIA) -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("criteria", [CRITERIA, OWN])
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation):
+def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation, criteria):
     random = np.random.default_rng(1)
-    loose = [replace(each, at_most=1e9) for each in CRITERIA]
+    loose = [replace(each, at_most=1e9) for each in criteria]
     largest = np.zeros(len(CRITERIA))
     for _ in range(200):
         rows = drawn(random, random.integers(1, 7))
@@ -71,7 +74,7 @@ def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation):
         moved = np.abs(near - far)
         assert moved.sum() <= release.mechanism.l1_sensitivity
         largest = np.maximum(largest, moved / STEPS)
-    of_one = [float(each.present) for each in CRITERIA]
+    of_one = [float(each.present) for each in criteria]
     assert np.all(largest <= (1 if relation == "replace-one" else of_one))
     assert np.all(largest[[0, 2, 3, 4, 5]] >= 0.4)
 
@@ -150,11 +153,42 @@ def test_intervals_hold_nine_times_in_ten():
     assert np.all(held >= 322)
 
 
+@pytest.mark.parametrize(("guess", "share"), [(200, "2"), (325, "2"), (325, "0.1"), (120, "0.1")])
+def test_intervals_hold_nine_times_in_ten_whatever_number_of_rows_the_plan_guesses(guess, share):
+    """Of 400 independent intervals of each number, 322 at least: else by chance below 1e-6."""
+    random = np.random.default_rng(6)
+    rows, records = (tally(drawn(random, 200)) for _ in range(2))
+    unknown = {"adjacency": Adjacency("add-remove")}
+    source = Histogram("cells", DOMAIN, guess, Budget.of("1"), **unknown)
+    # The smaller share has so much noise that distances use the noisy number of rows.
+    release = quality(guess, CRITERIA, Budget.of(share), **unknown).counting(source)
+    assert release.criteria[0].own == (share == "2")
+    known = quality(200, share=Budget.of(share)).judging(records)
+    true = opened(known, rows) * known._units
+    held = np.zeros(len(CRITERIA))
+    for _ in range(400):
+        first, second = (SystemSource() for _ in range(2))
+        counts = perturb(source.statistic(rows), source.mechanism, source.share, first)
+        judge = release.counting(source, counts).judging(records)
+        noisy = perturb(judge.statistic(rows), judge.mechanism, judge.share, second)
+        (table,) = judge.publish(noisy).tables
+        held += (table.columns["lower_90"] <= true) & (true <= table.columns["upper_90"])
+    assert np.all(held >= 322)
+
+
+def test_the_number_of_rows_lengthens_intervals_by_little():
+    unknown = {"adjacency": Adjacency("add-remove")}
+    for share in ("0.1", "1", "10"):
+        source = Histogram("cells", DOMAIN, 10000, Budget.of("1"), **unknown)
+        before = quality(10000, CRITERIA, Budget.of(share), **unknown)
+        assert np.all(before.counting(source)._half_widths < 1.3 * before._half_widths)
+
+
 def test_a_limit_that_noise_alone_exceeds_is_refused():
     with pytest.raises(
         ValueError, match=r"accept\[0\].at_most: noise alone .* state a larger limit"
     ):
-        quality(20, CRITERIA, Budget.of("1"))
+        quality(20, CRITERIA, Budget.of("1")).require_publishable()
 
 
 def test_numbers_beyond_64_bits_are_exact():
