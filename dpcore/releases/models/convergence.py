@@ -8,6 +8,7 @@ that its error to first order says nothing of the way that is left.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,10 @@ KNOWN = 9.0
 LONG, SIGNIFICANT = 0.1, 3.0
 """A last step that changes predictors by this root mean square and is this many standard errors long has
 not come near a solution."""
+
+STEEPEST = 2.75
+"""If numeric terms make predictors differ by more than this root mean square, the bounded steps may have
+ended on the way.  Categories are judged by ``subsets_solved``."""
 
 MOST_GROWN = 0.7, 1.5
 """The least and the largest factor by which a step is taken to change slopes."""
@@ -105,7 +110,7 @@ def growing(
     terms: ModelTerms, point: ScorePoint, inverse: Floats, step: Floats, noise: Floats
 ) -> Booleans:
     """Whether (t,) the last step makes all slopes larger, by more than noise and sampling do, and far
-    enough to change most means.
+    enough to change most means, or ends at steep slopes.
 
     ``inverse``: (t, p, p) of the curvature; ``step``: (t, p); ``noise``: (t,) in a score.
     """
@@ -116,8 +121,12 @@ def growing(
     loose = np.linalg.solve(point.squeeze, slopes[:, :, None])
     variance += noise**2 * np.sum(loose**2, axis=(1, 2))
     along = np.einsum("tp,tpq,tq->t", slopes, curved, step)
-    far = np.sqrt(point.spread) / point.slope * np.linalg.norm(step, axis=1) >= LONG
-    return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)))
+    unit = np.sqrt(point.spread) / point.slope
+    far = unit * np.linalg.norm(step, axis=1) >= LONG
+    theta = point.theta + unit[:, None] * np.einsum("tpq,tq->tp", point.white, step)
+    numeric, *_ = _slopes(terms, replace(point, theta=theta * terms.numeric), inverse)
+    steep = np.linalg.norm(numeric, axis=1) > STEEPEST
+    return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)) | steep)
 
 
 def _slopes(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> tuple[Floats, Floats, Floats]:

@@ -34,7 +34,7 @@ relative to that of one record, M = S^2, l^2 = sum g |u|^2 slope and w = min(1, 
     strata     s in the position of the unit's stratum
     sizes      1 in the position of the stratum
 
-Q squeezes the directions of far values of an amount and its powers (``ModelTerms.farthest``).  Records
+Q squeezes the directions of far values of an amount, with its powers (``ModelTerms.farthest``).  Records
 there then count more, for more noise in these directions alone.  If scores are shortened instead, this
 would hide groups of long ones in the noise of their counts.
 

@@ -27,8 +27,12 @@ MOST, SURELY, ROOM = 0.99, 0.6, 1.25
 is widened by the third number.  Records far outside would have so much leverage that they count for
 nothing, although they may have nearly all information on the term."""
 
-SQUEEZED = 0.6
-"""Far values longer than this, in roots of the number of terms, are squeezed to the geometric mean."""
+SQUEEZED = 2.0, 0.6
+"""Far values longer than this, in roots of the number of terms, are squeezed to the geometric mean: of
+an amount alone, and of one with powers, for which more depends on few records."""
+
+MOST_SQUEEZED = 0.3
+"""The least factor: where noise hides terms, whitened rows are very long."""
 
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
@@ -215,15 +219,15 @@ class ModelScores(CutScores):
 
     def _squeeze(self, point: ScorePoint, white: Floats) -> Floats:
         """Q' (t, p, p), for the next ``white``, by the value farthest from the mean of all records in
-        each interval of an amount with powers; 1 if scores are shortened."""
+        each interval of an amount; 1 if scores are shortened."""
         found = np.tile(np.eye(self.terms.size), (len(white), 1, 1))
-        for first in self.located if self.weighed else ():
-            if len(self.terms.tables[first][0]) > 1:
-                far = self.terms.farthest(first, white, point.middle, point.local)
-                length = np.maximum(np.linalg.norm(far, axis=1), 1e-300)[:, None, None]
-                most = SQUEEZED * math.sqrt(self.terms.size)
-                less = 1 - np.sqrt(np.minimum(most / length, 1.0))
-                found -= found @ (less / length**2 * far[:, :, None] * far[:, None, :])
+        for first in self.located if self.weighed and self.terms.constant is not None else ():
+            far = self.terms.farthest(first, white, point.middle, point.local)
+            length = np.maximum(np.linalg.norm(far, axis=1), 1e-300)[:, None, None]
+            powers = len(self.terms.tables[first][0]) > 1
+            most = SQUEEZED[powers] * math.sqrt(self.terms.size)
+            less = 1 - np.sqrt(np.clip(most / length, MOST_SQUEEZED**2, 1.0))
+            found -= found @ (less / length**2 * far[:, :, None] * far[:, None, :])
         return found
 
     def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
