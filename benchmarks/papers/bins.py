@@ -99,7 +99,7 @@ EXPERIMENTS = (
         "The perturbed histogram and its number of bins",
         "WZ 2010, figure 1 and section 7",
         "Without noise, at alpha = 1 and at alpha = 0.1, for Beta(10, 10). With noise fewer bins are"
-        " best, as the paper says. Our text states neither n nor alpha.",
+        " best, as the paper says. Our copy of the paper states neither n nor alpha.",
         1000,
         measure,
         _beside,

@@ -87,8 +87,8 @@ EXPERIMENTS = (
         "Where outputs leak",
         "AKD 2022, figure 2",
         "Largest loss; then mean loss within and beyond one standard deviation. Here"
-        f" alpha = {ALPHA}; our text does not state it. `python -m papers.maximum_loss` measures every"
-        " release of a plan.",
+        f" alpha = {ALPHA}; our copy of the paper does not state it. `python -m"
+        " papers.maximum_loss` measures every release of a plan.",
         500_000,
         measure,
         _beside,

@@ -99,8 +99,8 @@ EXPERIMENTS = (
         "rdp-1",
         "Random differential privacy: 25 bins, 2 occupied",
         "RDP 2011, figure 1",
-        "Our text does not state alpha; n is 500. Each record is published exactly with probability"
-        " gamma.",
+        "Our copy of the paper does not state alpha; n is 500. Each record is published exactly with"
+        " probability gamma.",
         1000,
         partial(measure, 25, 2, 500),
         _beside,
@@ -109,8 +109,8 @@ EXPERIMENTS = (
         "rdp-2",
         "Random differential privacy: 400 bins, 16 occupied",
         "RDP 2011, figure 2",
-        "Our text states neither alpha nor n. The mechanism needs about 2k/gamma records, so n is 10,000"
-        " here.",
+        "Our copy of the paper states neither alpha nor n. The mechanism needs about 2k/gamma records,"
+        " so n is 10,000 here.",
         1000,
         partial(measure, 400, 16, 10_000),
         _beside,

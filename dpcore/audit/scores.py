@@ -182,8 +182,8 @@ class StatedRatio:
 class Scored:
     """The scores of a set of outputs, each computed once.
 
-    Outcomes and sums share scores, and the log-ratio of a mechanism of many rounds takes longer than its
-    draws.
+    Several outcomes and sums may use the same score, and for a mechanism of many rounds computing the
+    log-ratios takes longer than drawing the outputs.
     """
 
     outputs: Outputs

@@ -159,7 +159,7 @@ class Grid:
         return np.asarray(np.clip(values, *self.bounds))
 
     def slope(self, values: Floats) -> Floats:
-        """The derivatives (k,) of ``to_unit``: they turn densities of fractions into densities."""
+        """The derivatives (k,) of ``to_unit``: a density of fractions times these is one of numbers."""
         with np.errstate(divide="ignore"):
             return np.asarray(self._scale.slope(np.asarray(values, dtype=np.float64)) / self.span)
 

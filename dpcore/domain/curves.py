@@ -5,8 +5,9 @@ A curve is a vector of codes 0, ..., R_t, centred at their middle: v_t = 2 code 
 
     a missing point    is interpolated between the record's own neighbouring points; beyond its first or
                        last point it is equal to that point.  A record without any point is left out
-    a large step       where the plan states the largest step, s codes, the curve becomes the middle of
-                       the largest curve below it and the least one above it that have no larger step
+    a large step       if the plan states a largest step of s codes, the curve is replaced by the mean
+                       of two curves without steps above s: the largest such curve below it, and the
+                       least above it
 
 **M** is the largest |A v|^2 over all curves, where
 

@@ -1,4 +1,4 @@
-"""One-way tables of wide columns, then tables over groups of cells that the first ones suggest.
+"""One-way tables of wide columns, then tables over groups of cells that follow from the first.
 
 With Gaussian noise the second round may also have sums of products for pairs of ordered columns
 (``quadrants``).
@@ -50,7 +50,7 @@ from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 
 class Grouping(NamedTuple):
-    """Groups and scores that the first round suggests: public.
+    """Groups and scores that follow from the first round: public.
 
     ``groups``: for each column the group of each cell; ``scores``: for each column the score of each
     group, None if no sum of products uses it.
@@ -64,7 +64,7 @@ class Grouping(NamedTuple):
 
 
 Groupings = list[tuple[Grouping, Integers]]
-"""Groupings, each with the rows (k,) of outputs that suggest it."""
+"""Groupings, each with the row numbers (k,) of the noisy first rounds from which it follows."""
 
 REGROUPED = 2**11
 """The longest output for which an audit computes log-ratios; longer ones would take minutes."""
@@ -81,8 +81,8 @@ class Merged:
 
 @dataclass(frozen=True)
 class CompressedMargins(Rounds):
-    """Noise on one-way tables, then on tables over the groups they suggest: DP at the sum of both
-    rounds.
+    """Noise on one-way tables, then on tables over groups that follow from these: DP at the sum
+    of both rounds.
 
     The statistic is the tally of ``domain``.  ``sets``: positions of the columns of each table of round
     2; ``merged``: the wide columns, whose cells are merged into ``keep`` groups each; ``first``,
@@ -113,12 +113,12 @@ class CompressedMargins(Rounds):
         return RoundsEvent.of(self.first, self.again, None)
 
     def next_point(self, number: int, point: int, noisy: Integers) -> Groupings:
-        """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
+        """The groupings that follow from noisy first rounds (times, cells)."""
         # An audit repeats the draw many times, and merging cells is slow: equal tables are merged once.
         rows: dict[bytes, list[int]] = {}
         for row, once in enumerate(noisy):
             rows.setdefault(once.tobytes(), []).append(row)
-        # Different tables often suggest the same groups, whose records need to be counted only once.
+        # The same groups often follow from different tables; their records are counted only once.
         found: dict[bytes, tuple[Grouping, list[int]]] = {}
         for alike in rows.values():
             grouping = self.grouping(noisy[alike[0]])

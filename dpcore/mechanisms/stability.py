@@ -55,7 +55,7 @@ from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 CERTAIN = 50.0
-"""A finite number that replaces the log chance, minus infinity, of an impossible outcome."""
+"""Each impossible number in an output lowers its log chance by this, not to minus infinity."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class LazyUniform:
         """Whether the number is less than p; true with probability exactly p.
 
         The digits drawn so far say that  digits <= 2**bits * u < digits + 1.  While that interval
-        overlaps the enclosure of p, 64 more digits are drawn; each time an overlap becomes 2**64
-        times less likely, so the loop ends.
+        overlaps the enclosure of p, 64 more digits are drawn.  They make a further overlap 2**64 times
+        less likely, so the loop ends.
         """
         while True:
             lower, upper = probability(self._bits)

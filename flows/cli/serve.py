@@ -23,7 +23,7 @@ RunsAtOnce = Annotated[
     int,
     Parameter(
         metavar="N",
-        help=f"how many releases may run at the same time; default: {RUNS_AT_ONCE}",
+        help=f"the most runs at the same time, of all workers together; default: {RUNS_AT_ONCE}",
     ),
 ]
 

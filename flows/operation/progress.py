@@ -36,8 +36,9 @@ WHOLE = {
 
 @contextmanager
 def showing(plan: Plan | None, level: int = logging.INFO, *, unseen: bool = True) -> Iterator[None]:
-    """Within this context, show the log lines of this level; with the ``plan`` of the run, also its bar.
+    """Within this context, show log lines of at least this level.
 
+    ``plan``: the plan of the run, if terminals and notebooks are to show a progress bar too;
     ``unseen``: print the lines also if the output goes to a pipe or a file.
     """
     console, show = Console(stderr=True, highlight=False), _notebook()

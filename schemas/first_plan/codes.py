@@ -11,15 +11,20 @@ from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 from schemas.survey.found import OPEN
 
-_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
+_AMBIGUOUS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
+"""Text that is a whole number if its point separates thousands."""
+
+_SEPARATED = re.compile(r"-?\d+((\.\d{3})*,\d+|(\.\d{3}){2,})")
+"""Text with a decimal comma, or with several points, which then separate thousands."""
 
 
 def read_number(place: str, text: str, form: str) -> Decimal:
     """A number with a decimal point; ``form``: the survey's format, in which it may be written."""
-    if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
+    separates = form.startswith("1.234")
+    if separates and _AMBIGUOUS.fullmatch(text):
         whole = text.replace(".", "")
         raise InputError(
-            f"{place}: {text!r} may mean {whole} or {float(text):g}; write one of these"
+            f"{place}: {text!r} is ambiguous; write {whole}, or {text}0 if the point is a decimal point"
         )
     with suppress(InvalidOperation):
         if (found := Decimal(text)).is_finite():
@@ -27,8 +32,9 @@ def read_number(place: str, text: str, form: str) -> Decimal:
     meant = suggestion(text, [OPEN])
     if text.endswith("%"):
         meant = "; 12% is written 0.12"
-    elif re.fullmatch(r"-?\d+(\.\d{3})*,\d+", text):
-        meant = f"; write {text.replace('.', '').replace(',', '.')}"
+    elif _SEPARATED.fullmatch(text):
+        number = text.replace(".", "").replace(",", ".")
+        meant = f"; write {number}{'0' * bool(separates and _AMBIGUOUS.fullmatch(number))}"
     raise InputError(f"{place}: {text!r} is not a number such as 0.5{meant}")
 
 

@@ -338,7 +338,7 @@ def _between(
         what = "two years" if dated else "the smaller first, or values"
         raise InputError(f"{place}: state lower and upper, {what}")
     if kind != "continuous" and any(n and n != n.to_integral_value() for n in limits):
-        raise InputError(f"{place}: {kind} has whole bounds and steps")
+        raise InputError(f"{place}: {kind} needs whole numbers as lower, upper and step")
     cast: type[int | float] = float if kind == "continuous" else int
     keys: dict[str, Any] = {"bounds": [cast(lower), cast(upper)]}
     if step is not None and not (kind == "integer" and step == 1):

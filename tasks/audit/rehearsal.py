@@ -5,7 +5,8 @@ these tallies. It writes two surveys to Parquet and ingests, validates and talli
 every release must get exactly the tallies of the audit.
 
     rehearse            both surveys, with as many records as the plan states: before a full audit
-    rehearse_shortly    the one with the unit at its far end, with few: in the short audit
+    rehearse_shortly    only the far survey, where the unit has moved or was added, with few records: in
+                        the short audit
 
 The unit in which they differ has one record more than the plan keeps, and each of its records has twice
 the largest weight. So the tallies are wrong unless records are dropped and weights cut as the

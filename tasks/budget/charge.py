@@ -135,7 +135,7 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
         raise LostLedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
             " an old copy, or is the wrong one. Name the right one with --ledger, or restore it; if"
-            " there is no newer copy, enter what the bundles prove: dprelease ledger recover"
+            " there is no newer copy, add the draws that bundles contain: dprelease ledger recover"
             f" {dataset} --who WHO --why WHY"
         )
 

@@ -33,8 +33,8 @@ ROOM = 2**16
 
 RECOVER = (
     "restore a newer copy of the ledger. If there is none, `dprelease ledger recover {dataset} --who WHO"
-    " --why WHY` enters the draws that bundles prove; give up a draw that nobody has seen with"
-    " `dprelease ledger void`"
+    " --why WHY` adds to the ledger the draws that bundles contain. If a draw is in no bundle and nobody"
+    " has seen it, void it with `dprelease ledger void`"
 )
 
 

@@ -49,7 +49,11 @@ def charged_events(ledger: Ledger, dataset: str) -> list[Charged]:
 
 
 def reprice(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> str:
-    """The prices of a dataset's history as text; ``beta``: None for the sum that was charged."""
+    """The prices of a dataset's history as text.
+
+    ``beta``: the beta at which alpha is computed; None for the sum of the charged betas, or, if charges
+    are concentrated, for the beta of all grants.
+    """
     events, charged, found, beta = _priced(ledger, dataset, beta)
     rows = [
         *([] if charged.rho else [amounts(f"charged, {len(events)} releases", charged)]),

@@ -103,8 +103,8 @@ def _margins(e: Evaluation) -> PageSection:
     return PageSection(
         "margins",
         "Tables of columns",
-        "The total variation of a table is half the sum of the absolute differences between its shares:"
-        " the largest difference in the share of any group.",
+        "The total variation of a table is half the sum, over its cells, of the absolute differences"
+        " between real and synthetic shares: the largest difference in the share of any group of cells.",
         [Figure(title, says, heat_map(100 * values, side, side, title, says))],
         [
             DataTable(

@@ -17,10 +17,10 @@ def roles_sql() -> str:
     """SQL that makes the two roles and gives each its rights; it may be run again."""
     every = ", ".join(table.name for table in tables.metadata.sorted_tables)
     return f"""\
--- A publisher reserves, commits, publishes and records requests and decisions; it cannot grant,
--- allow, void, give a survey to another dataset or change history.
--- An officer grants, allows, voids and assigns surveys; it cannot reserve or commit.  Both can read
--- everything.
+-- A publisher reserves, commits, publishes and records requests and decisions; it cannot grant
+-- a budget, give allowances, void a charge, move a survey to another dataset or change history.
+-- An officer grants budgets, gives allowances, voids charges and moves surveys; it cannot reserve or
+-- commit.  Both can read everything.
 DO $$ BEGIN
     IF to_regrole('{PUBLISHER}') IS NULL THEN CREATE ROLE {PUBLISHER} NOLOGIN; END IF;
     IF to_regrole('{OFFICER}') IS NULL THEN CREATE ROLE {OFFICER} NOLOGIN; END IF;

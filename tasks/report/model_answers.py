@@ -52,9 +52,9 @@ class Term(NamedTuple):
 class Model(NamedTuple):
     """A model of the bundle.
 
-    ``names``: of all coefficients; ``means``: whether all of them are means, of all records or of
-    groups; ``terms``: coefficients with an interval; levels of groups only if all coefficients are
-    means.
+    ``names``: the names of all coefficients; ``means``: whether every coefficient is a mean, of all
+    records or of a group; ``terms``: the coefficients that have an interval, but unless ``means``
+    neither the intercept nor the levels of groups.
     """
 
     title: str

@@ -85,7 +85,7 @@ def _sum_of_squares(last: Integers) -> Floats:
 def _reach(scale: float, room: Integers, level: float) -> Floats:
     """The half-width of the most likely values about a count.
 
-    ``room``: how far the count is above the smallest value that can be published, not negative.
+    ``room``: the count minus the smallest value that can be published; below 0 it counts as 0.
     """
     log = -1 / scale  # the logarithm of the ratio, which may be too small for a float
     ratio = math.exp(log)

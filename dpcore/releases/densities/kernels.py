@@ -1,6 +1,6 @@
 """Kernels of one axis: the bump of a record, and the covariance of the noise that protects it.
 
-A kernel density is a mean of bumps phi_a, one for each record at a.  Noise with covariance K protects
+A kernel density is a mean of bumps: a record at position a adds phi_a.  Noise with covariance K protects
 the whole function if the norm of phi_a - phi_b in the Hilbert space of K is bounded (Hall, Rinaldo &
 Wasserman 2013, Proposition 7).  Bumps are divided by their norm, so that
 

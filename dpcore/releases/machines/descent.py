@@ -24,9 +24,10 @@ column.  QED
 R adds up the largest values of each column's coordinates at any places, and of all waves.  No record's
 term depends on another record, to the last bit: rows are looked up in tables of whole numbers;
 coefficients are rounded so that every product z.phi is a whole number below 2^52, which floats add in
-any order without rounding; q is a floor of it.  If there are more than ``MOST`` records, only about
-that many count: floor(p c + u) of the c records in a cell, where u in [0, 1) depends on the cell alone,
-so one more record changes this by at most 1.  Contributions beyond ``most_rows`` records are cut.
+any order without rounding; q is a floor of it.  If there are more than ``MOST`` records, only the
+share p = ``MOST``/``rows`` of them is used: floor(p c + u) of the c records in a cell, where u in [0, 1)
+is a public function of the cell.  So one more record changes the number used in a cell by at most 1.
+Contributions beyond ``most_rows`` records are cut.
 """
 
 from __future__ import annotations

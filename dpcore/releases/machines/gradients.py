@@ -55,7 +55,7 @@ BLURRED = 0.25
 """Counts are useful if the error of half a column's counts is below this fraction of the records."""
 
 DESCENDED = 1.2e-9
-"""CPU seconds per distinct row, number in the row, and round."""
+"""CPU seconds for each number of each distinct row, in each round."""
 
 KNOWN = (
     "An upper bound, to first order: the noise of all gradients where the loss is flat. Not included:"

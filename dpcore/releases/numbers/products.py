@@ -135,7 +135,7 @@ class Products:
 
     @property
     def length_squared(self) -> Fraction:
-        """The bound q^2 + h q^4 on |phi|^2; twice this bounds the squared difference of two phi."""
+        """The bound q^2 + h q^4 on |phi|^2; the squared distance of two phi is at most twice this."""
         q = 1 + len(self.axes)
         return q**2 + self.fourth * q**4
 

@@ -36,8 +36,8 @@ from dpcore.releases.tables.incidence import Incidence, incidence
 MOST_LISTED = 20
 
 ROUNDED = 2.0**-48
-"""A relative bound on rounding per term: a sum of k numbers below errs by less than k times this,
-relative to the sum of their sizes."""
+"""A relative bound on rounding per term: each sum of k numbers in this module has an error of less than
+k times this, relative to the sum of the sizes of the numbers."""
 
 Norm = Literal["l1", "l2"]
 

@@ -19,7 +19,7 @@ class Totals:
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
         """Raise ``ValueError`` if these cannot be the numbers of records of the regions."""
         if adjacency.weighted:
-            raise ValueError("totals: state numbers of records, but this release counts weights")
+            raise ValueError("totals: are numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
         if adjacency.public_rows and not (stated <= rows if regions.outside else stated == rows):
             raise ValueError(f"totals: add up to {stated:,}, but there are {rows:,} records")

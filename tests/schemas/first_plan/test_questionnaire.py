@@ -1,6 +1,7 @@
 """A questionnaire becomes columns of a plan that loads, and what is wrong in it is named."""
 
 import csv
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ import yaml
 import dprelease
 from dpcore.errors import InputError, PlanError
 from flows.cli import main
+from schemas.first_plan.codes import read_number
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import DESIGN, PERIOD, read_questionnaire
@@ -222,7 +224,11 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
         ("column,lower,upper\nx,0%,100%\n", "lower: '0%' is not .*; 12% is written 0.12"),
         (
             'column,lower,upper,format\nx,0,50.000,"1.234,5"\n',
-            "upper: '50.000' may mean 50000 or 50; write one of these",
+            "upper: '50.000' is ambiguous; write 50000, or 50.0000 if the point",
+        ),
+        (
+            'column,lower,upper,format\nx,0,1.234.567,"1.234,5"\n',
+            "upper: '1.234.567' is not .*; write 1234567",
         ),
         ("column,type\nx,text\n", "'text' is not one of .*free text.* has the type `ignored`"),
         ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
@@ -231,6 +237,19 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
 def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
     with pytest.raises(InputError, match=says):
         questions(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["1.234", "-50.000", "1,234", "1.234.567", "1.234.567,8"])
+def test_what_a_refusal_of_a_number_says_to_write_is_accepted(text):
+    with pytest.raises(InputError) as refused:
+        read_number("upper", text, "1.234,5")
+    advice = str(refused.value).partition("write ")[2]
+    digits = text.replace(".", "").replace(",", "")
+    found = re.findall(r"-?\d[\d.]*", advice)
+    assert found
+    for number in found:
+        read = read_number("upper", number, "1.234,5")
+        assert str(read).replace(".", "").rstrip("0") == digits.rstrip("0")
 
 
 def test_a_questionnaire_of_another_table_is_refused(tmp_path):
