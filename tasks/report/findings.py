@@ -33,6 +33,7 @@ from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.model import ModelSection
+from schemas.survey.derived import details
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent
 from tasks.report.answers import answer_of_means, number_of_means, releases_of_means
@@ -89,7 +90,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         *sorted(of_means, key=lambda answer: answer.leaves_open),
         *sorted(of_models, key=lambda answer: answer.leaves_open),
     ]
-    stated = contrasts or shares
+    stated = [each for each in contrasts if each.rank > 0] or shares or contrasts
     shown = _first(stated, max(MOST - len(answers), 1))
     notes = []
     if shown or of_means:
@@ -177,11 +178,8 @@ def _most_precise(tables: Sequence[MeasuredColumns]) -> list[MeasuredColumns]:
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
     """Pairs of columns whose contrast is known beforehand: the plan derives one from the other, or a
     rule of records relates them, such as who was asked a question."""
-    found = {
-        frozenset((name, group))
-        for name, column in plan.described_columns.items()
-        for group in getattr(column, "refines", {})
-    }
+    columns = plan.described_columns
+    found = {frozenset((name, group)) for name in columns for group in details([name], columns)}
     rules = [rule for section in plan.releases for rule in getattr(section, "rules", [])]
     return found | {
         frozenset((given, name))
@@ -193,7 +191,10 @@ def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
 
 
 def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
-    """The rank of a contrast: first relations in the plan's models, then tables listed in the plan."""
+    """The rank of a contrast: first relations in the plan's models, then tables listed in the plan, and
+    last, below zero, columns of which one nearly determines the other."""
+    if rank < 0:
+        return rank
     explained = {
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }

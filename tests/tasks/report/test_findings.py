@@ -3,6 +3,7 @@
 import html
 import re
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,10 @@ from tasks.bundle.verify import read_manifest
 from tasks.report.findings import (
     Stated,
     _first,
+    _known_beforehand,
     _measured,
     _most_precise,
+    _rank,
     _share,
     findings,
 )
@@ -88,9 +91,37 @@ def test_intervals_of_shares_among_those_asked_cover():
     assert least < missed < most
 
 
-def test_a_column_that_follows_from_the_other_is_no_finding():
-    assert related([[480, 20], [20, 480]], 1.0) is None
+def test_a_column_that_follows_from_the_other_comes_last():
+    assert related([[480, 20], [20, 480]], 1.0).rank < 0
     assert related([[300, 0], [150, 150]], 1.0) is None
+    ages, adult = Bins("age", (0, 10, 20, 30, 40), integer=True), Categories("adult", ("no", "yes"))
+    known, mixed = [[200, 150, 9, 0], [5, 70, 100, 300]], [[200, 150, 90, 0], [90, 70, 100, 300]]
+    by_age = (
+        related(known, 1.0, axes=(adult, ages)),
+        related(np.transpose(known), 1.0, (ages, adult)),
+    )
+    assert all(found.rank < 0 for found in by_age)
+    assert related(mixed, 1.0, axes=(adult, ages)).rank > 0
+
+
+def test_groups_of_groups_are_known_beforehand():
+    listed = {"tract": ["a", "b", "c"], "county": ["x", "y"], "state": ["s", "t"]}
+    columns = {name: {"type": "categorical", "categories": each} for name, each in listed.items()}
+    columns["tract"]["refines"] = {"county": {"a": "x", "b": "x", "c": "y"}}
+    columns["county"]["refines"] = {"state": {"x": "s", "y": "t"}}
+    count = {
+        "name": "c",
+        "kind": "histogram",
+        "columns": ["tract"],
+        "mechanism": "discrete-laplace",
+    }
+    found = _known_beforehand(load_plan(shortest(columns, [count])))
+    assert found == {*map(frozenset, combinations(columns, 2))}
+
+
+def test_a_contrast_that_one_column_determines_ranks_below_all_others(plan_document):
+    plan = load_plan(plan_document)
+    assert _rank(plan, -0.9, "children", "income") == -0.9
 
 
 @pytest.mark.slow
