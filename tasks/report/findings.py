@@ -41,7 +41,7 @@ from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.model_answers import answers_of_models
 from tasks.report.parts import DataTable, Figure, Source
-from tasks.report.wording import Wording
+from tasks.report.wording import Wording, of_rest
 
 MOST, MOST_CHARTS, TWICE = 5, 4, 2
 WIDEST = 0.5
@@ -262,6 +262,8 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     (axis,), (part, share) = measured.axes, found
     if not EDGE < share.value < 1 - EDGE or text.leaves_out(axis, part):
         return None
+    if (event := text.event_of(axis, part)) != part:
+        part, share = event, of_rest(share)
     sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.counted(axis)}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
@@ -274,6 +276,7 @@ def _contrast(
 ) -> Stated:
     """A sentence on the share of some values in two groups, and among all if that is known."""
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
+    found = text.of_event(shown, found)
     every = of_all(found.shown) if of_all else None
     known = every is not None and math.isfinite(every.low + every.high)
     among = f" Overall, the share is {_percentage(every)}." if every and known else ""

@@ -14,6 +14,7 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.estimates.selected import (
     Contrast,
     MeasuredColumns,
+    ShareInterval,
     deviations,
     possible_shares,
     share_of_all,
@@ -227,6 +228,65 @@ def test_categories_of_a_table_that_merges_none_are_themselves(plan_document):
     text = Wording(load_plan(plan_document), {"sex": (A, np.array([0, 0]))})
     assert text.values(A, (0, 1)) == "F"
     assert text.values(Categories("sex", (0,)), (0, 1)) == "F or M"
+
+
+@pytest.mark.parametrize(
+    ("axis", "part", "event"),
+    [
+        (Categories("ill", ("no", "yes"), nullable=True), (0, 1), (1, 2)),
+        (Categories("ill", ("Yes", "No")), (1, 2), (0, 1)),
+        (Categories("coded", (0, 1)), (0, 1), (1, 2)),
+        (Categories("ill", ("no", "yes")), (1, 2), (1, 2)),
+        (Categories("ill", ("no", "yes", "unsure")), (0, 1), (0, 1)),
+        (Categories("sex", ("F", "M")), (0, 1), (0, 1)),
+        (Bins("visits", (0, 1, 2, 60), integer=True, nullable=True), (0, 1), (1, 3)),
+        (Bins("visits", (0, 1, 2, 60), integer=True), (0, 2), (0, 2)),
+        (Bins("visits", (1, 2, 60), integer=True), (0, 1), (0, 1)),
+        (Categories("visits", (0, 1, 5), ordered=True), (0, 1), (1, 3)),
+        (Categories("visits", (0, 1, 5)), (0, 1), (1, 3)),
+        (Categories("visits", (0, 5, 1)), (0, 1), (0, 1)),
+        (Bins("paid", (0.0, 0.0, 10.0, 60.0)), (0, 1), (1, 3)),
+        (Bins("rated", (0, 1, 6), integer=True), (0, 1), (0, 1)),
+    ],
+)
+def test_a_share_is_that_of_the_event_and_not_of_its_opposite(axis, part, event):
+    number = {"type": "continuous", "bounds": [0, 60]}
+    coded = {"type": "categorical", "categories": [0, 1], "labels": {"0": "no", "1": "yes"}}
+    text_column = {"type": "categorical", "categories": ["a", "b"]}
+    columns = {
+        "ill": text_column,
+        "sex": text_column,
+        "coded": coded,
+        "visits": number,
+        "paid": number,
+    }
+    rated = {str(i): word for i, word in enumerate(["never", *"abcde"])}
+    columns["rated"] = {"type": "integer", "bounds": [0, 5], "labels": rated}
+    count = {"name": "c", "kind": "histogram", "columns": ["sex"], "mechanism": "discrete-laplace"}
+    text = Wording(load_plan(shortest(columns, [count])), {})
+    assert text.event_of(axis, part) == event
+    if axis.name == "visits" and event == (1, 3):
+        assert text.values(axis, event) == "1 or more"
+    cells = axis.size - axis.nullable
+    shares, groups = (ShareInterval(0.8, 0.7, 0.9), ShareInterval(0.3, 0.2, 0.5)), ((0, 1), (1, 2))
+    found = text.of_event(axis, Contrast(0, groups, part, shares, 0.2, ((groups[0], shares[0]),)))
+    if event != part:
+        assert found.groups == groups[::-1]
+        assert found.shares == tuple(
+            pytest.approx(each) for each in ((0.7, 0.5, 0.8), (0.2, 0.1, 0.3))
+        )
+        assert found.across == ((groups[0], pytest.approx((0.2, 0.1, 0.3))),)
+        assert {*range(*part), *range(*event)} == {*range(cells)}
+    else:
+        assert (found.groups, found.shares) == (groups, shares)
+
+
+def test_a_single_share_is_that_of_the_event(plan_document):
+    plan = load_plan(plan_document)
+    axis = Categories("sex", ("no", "yes"))
+    assert share_of([600, 400], Wording(plan, {}), axis).sentence == (
+        "“sex” is yes for 40.00% (39.81% to 40.19%) of records."
+    )
 
 
 @pytest.mark.parametrize(
