@@ -22,6 +22,9 @@ OPPOSITES = {"no": "yes", "false": "true", "0": "1"}
 """Answers of two categories that are not events, and the events."""
 
 
+PERCENT = "%", "per cent", "percent"
+
+
 class Wording(NamedTuple):
     """Words for sets of values.
 
@@ -209,6 +212,15 @@ def _text(number: float) -> str:
 
 
 def _with(number: str, unit: str) -> str:
-    if number == "1":
-        unit = re.sub(r"(ss|sh|ch|x)es$|(?<!s)s$", r"\1", unit)
+    unit = _singular(unit) if number == "1" else unit
     return f"{number} {unit}" if unit else number
+
+
+def _singular(unit: str) -> str:
+    return re.sub(r"(ss|sh|ch|x)es$|(?<!s)s$", r"\1", unit)
+
+
+def one_unit(column: Column) -> str:
+    """One unit of a column: year, percentage point, or empty if it is unknown."""
+    unit = getattr(column, "unit", "")
+    return "percentage point" if unit in PERCENT else _singular(unit)

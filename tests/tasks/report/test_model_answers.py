@@ -7,8 +7,10 @@ import pytest
 import dprelease
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest
+from tasks.report.analyses import _drawn
 from tasks.report.findings import findings
-from tasks.report.model_answers import Model, _group, _model, _of_means, _of_terms
+from tasks.report.model_answers import Model, _model, _of_means, _of_terms
+from tasks.report.terms import group_of, term_name
 from tests.bare import leave_out_audits
 from tests.shortest import document as shortest
 
@@ -23,7 +25,10 @@ CODE = {"type": "categorical", "categories": [1, 2], "labels": {"1": "low", "2":
 COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
 RATE = {"type": "integer", "bounds": [1, 2], "labels": {1: "poor", 2: "good"}}
 COLUMNS = {"region": REGION, "pay": PAY, "x": PAY, "code": CODE, "body mass": PAY, "age.1": PAY}
-COLUMNS |= {"rate": RATE}
+YEARS, SHARE = (
+    {"type": "integer", "bounds": [0, 99], "unit": unit} for unit in ("years", "per cent")
+)
+COLUMNS |= {"rate": RATE, "years": YEARS, "share": SHARE}
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +132,8 @@ def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(column
     [
         ("x", "for each unit of “Weekly pay”."),
         ("rate", "for each step of “rate”."),
+        ("years", "for each year of “years”."),
+        ("share", "for each percentage point of “share”."),
         ("pay > 5", "where pay > 5."),
         ("code", "for each step of the codes of “code”, which are numbers here."),
         ("C(code)[T.2.0]", "where “code” is high instead of low."),
@@ -151,7 +158,44 @@ def test_log_odds_of_groups_are_compared_with_nothing():
     ],
 )
 def test_groups_have_their_names_and_labels(columns, term, group):
-    assert _group(columns, term) == group
+    assert group_of(columns, term) == group
+
+
+@pytest.mark.parametrize(
+    ("term", "name"),
+    [
+        ("Intercept", "Intercept"),
+        ("C(region)[T.s]", "Region: s (compared with north)"),
+        ("region[s]", "Region: s"),
+        ("C(code)[T.2.0]", "code: high (compared with low)"),
+        ("C(pay > 5)[T.True]", "C(pay > 5)[T.True]"),
+        ("years", "years, per year"),
+        ("x", "x"),
+        ("log(pay + 1)", "log(Pay in a week + 1)"),
+        ("`body mass` * `body mass`", "Mass * Mass"),
+        ("region == 'pay'", "Region == 'pay'"),
+        ("C(region)[T.a:b]:pay", "Region: a:b × Pay in a week"),
+    ],
+)
+def test_coefficients_are_named_for_readers(columns, term, name):
+    said = {"pay": "Pay in a week", "body mass": "Mass"}
+    columns = {
+        n: c.model_copy(update={"description": said.get(n, c.description)})
+        for n, c in columns.items()
+    }
+    columns["x"] = columns["x"].model_copy(update={"description": ""})
+    names = ["Intercept", "C(region)[T.s]", "C(region)[T.a:b]", "C(code)[T.2.0]", "C(code)[T.3.0]"]
+    assert term_name(columns, names, term) == name
+
+
+def test_a_page_names_coefficients_for_readers_and_their_file_for_machines(columns):
+    numbers = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
+    found = {"term": np.array(["Intercept", "C(region)[T.s]", "C(region)[T.a:b]"])}
+    found |= {name: np.arange(3.0) for name in numbers}
+    (figure,) = _drawn(found, "pay ~ C(region)", "gaussian", "m.parquet", [], columns).figures
+    names = ["Region: s (compared with north)", "Region: a:b (compared with north)"]
+    assert [row[0] for row in figure.table.rows] == ["Intercept", *names]
+    assert all(name in figure.picture for name in names)
 
 
 @pytest.mark.slow
