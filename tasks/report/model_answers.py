@@ -31,8 +31,10 @@ from tasks.report.terms import (
     as_written,
     column_of,
     group_of,
+    in_words,
     named,
     reference,
+    term_name,
     without_categories,
 )
 from tasks.report.wording import category, is_value, one_unit
@@ -42,6 +44,13 @@ EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"
 
 CONDITION = re.compile(r"""\{[\w. `]+([<>]=?|[!=]=) *('[^']*'|"[^"]*"|[\w.+-]+)\}""")
 """A response that is 0 or 1: a column compared with a number or a category."""
+
+CALL = re.compile(r"\b(?:log|exp) *\(")
+LOGARITHM = re.compile(r"\{?log\((?P<column>`[^`]+`|\w+)(?: *\+ *(?P<added>[\d.]+))?\)\}?")
+"""A response or a term that is the logarithm of a column, to which a constant may be added."""
+
+MOST = 700.0
+"""The exponential of 710 is larger than any double."""
 
 
 class Term(NamedTuple):
@@ -140,14 +149,25 @@ def _range(response: str, column: Column | None) -> tuple[float, float]:
 
 def _averaged(columns: Columns, response: str) -> str:
     """Words for the mean of a response, which is a share if the response is a condition."""
-    event = EVENT.fullmatch(response)
-    column = column_of(columns, event["column"]) if event else None
-    if event and column:
-        value = category(as_written(event["value"]), columns[column])
-        return f"the share whose “{called(column, columns)}” {is_value(value)}"
+    if event := _event(columns, response):
+        return f"the share whose {event}"
     if COMPARED.search(response):
         return f"the share with {response.strip('{}')}"
-    return "the mean"
+    return (
+        f"the mean of {in_words(columns, response.strip('{}'))}"
+        if CALL.search(response)
+        else "the mean"
+    )
+
+
+def _event(columns: Columns, response: str) -> str:
+    """Words for a response that is the event that a column has a category; otherwise empty."""
+    event = EVENT.fullmatch(response)
+    column = column_of(columns, event["column"]) if event else None
+    if not event or not column:
+        return ""
+    value = category(as_written(event["value"]), columns[column])
+    return f"“{called(column, columns)}” {is_value(value)}"
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
@@ -162,17 +182,37 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
     if abs(term.estimate) <= wide * term.error:
         says = "given sampling error and noise, no term clearly differs from zero"
         return Answer(f"{model.title}: {says}.", leaves_open=True)
-    response = named(columns, ModelFormula.read(model.formula).response.strip("{}"))
+    response, gaussian = ModelFormula.read(model.formula).response, model.family == "gaussian"
+    logged, doubled = _logged(columns, response) if gaussian else "", _logged(columns, term.name)
+    known = (response, logged), (term.name, doubled)
+    if any(CALL.search(w) and not (words or COMPARED.search(w)) for w, words in known):
+        name = term_name(columns, model.names, term.name)
+        says = f"the coefficient of “{name}” is {_interval(term, wide, multiplies=False)}"
+        return Answer(f"{model.title}: {says}.")
+    if doubled:
+        term = Term(term.name, term.estimate * math.log(2), term.error * math.log(2))
+    event = _event(columns, response)
     changes = {
-        "gaussian": f"the mean of {response} changes by",
-        "binomial": f"the odds of {response} are multiplied by",
-        "poisson": f"the mean of {response} is multiplied by",
-    }
-    others = ", if the other terms are equal"
-    return Answer(
-        f"{model.title}: {changes[model.family]} {_interval(term, wide, model.family != 'gaussian')}"
-        f" {_condition(columns, model, term.name)}{others if len(model.terms) > 1 else ''}."
+        "gaussian": "the mean of {} changes by {}",
+        "binomial": f"the odds {'that' if event else 'of'} {{}} are multiplied by {{}}",
+        "poisson": "the mean of {} is multiplied by {}",
+    }[model.family].format(
+        event or named(columns, response.strip("{}")),
+        _interval(term, wide, multiplies=not gaussian),
     )
+    if logged:
+        changes = f"{logged} is typically {_percents(term, wide)}"
+    where = f"for each doubling of {doubled}" if doubled else _condition(columns, model, term.name)
+    others = ", if the other terms are equal" * (len(model.terms) > 1)
+    return Answer(f"{model.title}: {changes} {where}{others}.")
+
+
+def _logged(columns: Columns, written: str) -> str:
+    """Words for what has its logarithm taken, such as: “Pay” (plus 10); otherwise empty."""
+    found = LOGARITHM.fullmatch(written)
+    if not found or not column_of(columns, found["column"]):
+        return ""
+    return named(columns, found["column"]) + (f" (plus {found['added']})" if found["added"] else "")
 
 
 def _condition(columns: Columns, model: Model, term: str) -> str:
@@ -192,13 +232,25 @@ def _condition(columns: Columns, model: Model, term: str) -> str:
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:
     """An estimate with the ends of its interval, with as many digits as its error supports."""
-    ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
+    ends, error = _ends(term, wide), term.error
     if multiplies:
-        # The exponential of 710 is larger than any double.
-        ends = [math.exp(min(each, 700.0)) for each in ends]
+        ends = [math.exp(each) for each in ends]
         error *= ends[0]
     middle, low, high = supported(ends, error)
     return f"{middle} ({low} to {high})"
+
+
+def _percents(term: Term, wide: float) -> str:
+    """The change in percent of a number whose logarithm changes by a coefficient."""
+    change, *ends = (100 * abs(math.expm1(each)) for each in _ends(term, wide))
+    error = 100 * math.exp(min(term.estimate, MOST)) * term.error
+    middle, low, high = supported([change, *sorted(ends)], error)
+    return f"{middle}% ({low}% to {high}%) {'higher' if term.estimate > 0 else 'lower'}"
+
+
+def _ends(term: Term, wide: float) -> list[float]:
+    """An estimate and both ends of its interval, all so small that their exponentials are numbers."""
+    return [min(term.estimate + sign * wide * term.error, MOST) for sign in (0, -1, 1)]
 
 
 def _is_alone(columns: Columns, name: str, model: Model) -> bool:

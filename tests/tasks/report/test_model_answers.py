@@ -56,6 +56,80 @@ def test_odds_are_multiplied(columns):
     found = model(["x"], [np.log(2)], [0.01], "binomial", "{pay > 5} ~ x")
     said = _of_terms(columns, found, 3.0).sentence
     assert "the odds of pay > 5 are multiplied by 2.00" in said
+    found = found._replace(formula="{code == 2} ~ x")
+    said = _of_terms(columns, found, 3.0).sentence
+    assert "the odds that “code” is high are multiplied by 2.00" in said
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "estimate", "says"),
+    [
+        (
+            "log(pay + 10) ~ years",
+            "gaussian",
+            0.05,
+            "“Weekly pay” (plus 10) is typically 5.1% (2.0% to 8.3%) higher for each year of “years”",
+        ),
+        (
+            "{log(`body mass`)} ~ C(region)[T.s]",
+            "gaussian",
+            -0.5,
+            "“Weekly pay” is typically 39.35% (37.50% to 41.14%) lower where “Region” is s instead of"
+            " the reference",
+        ),
+        (
+            "pay ~ log(years + 1)",
+            "gaussian",
+            100.0,
+            "the mean of “Weekly pay” changes by 69.3147 (69.2939 to 69.3355) for each doubling of"
+            " “years” (plus 1)",
+        ),
+        (
+            "log(pay) ~ log(years)",
+            "gaussian",
+            -1.0,
+            "“Weekly pay” is typically 50.00% (48.95% to 51.03%) lower for each doubling of “years”",
+        ),
+        (
+            "pay ~ log(years)",
+            "poisson",
+            1.0,
+            "the mean of “Weekly pay” is multiplied by 2.000 (1.959 to 2.042) for each doubling of"
+            " “years”",
+        ),
+        (
+            "exp(pay) ~ years",
+            "gaussian",
+            3.0,
+            "the coefficient of “years, per year” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "log(pay / x) ~ years",
+            "gaussian",
+            3.0,
+            "the coefficient of “years, per year” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "pay ~ exp(years)",
+            "poisson",
+            3.0,
+            "the coefficient of “exp(years)” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "{log(pay) > 3} ~ years",
+            "binomial",
+            1.0,
+            "the odds of log(pay) > 3 are multiplied by 2.718 (2.638 to 2.801) for each year of “years”",
+        ),
+    ],
+)
+def test_a_sentence_on_logarithms_is_in_percent_or_per_doubling(
+    columns, formula, family, estimate, says
+):
+    found = model(
+        [formula.partition(" ~ ")[2]], [estimate], [0.01], family, formula.replace("[T.s]", "")
+    )
+    assert _of_terms(columns, found, 3.0).sentence == f"Pay: {says}."
 
 
 def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
@@ -78,6 +152,7 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
         ("{code == 2}", "the share whose “code” is high"),
         ("{`body mass` > 3}", "the share with `body mass` > 3"),
         ("{pay + x}", "the mean"),
+        ("log(pay + 1)", "the mean of log(Weekly pay + 1)"),
     ],
 )
 def test_of_a_share_the_answer_is_named(columns, response, what):
