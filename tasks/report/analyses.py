@@ -21,6 +21,14 @@ from tasks.report.cells import Columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.terms import term_name
 
+NUMBERS = (
+    "Estimate",
+    "Error by sampling",
+    "Error by noise",
+    "95% interval for this number alone",
+)
+"""Headings of estimates for the population."""
+
 KEY = (
     ("dot", "estimate"),
     ("bar", "95% by sampling"),
@@ -66,7 +74,10 @@ def _drawn(
     if not terms:
         return Drawn((), notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
-    says = "Estimates with two 95% intervals: for sampling error alone, and for sampling error and noise"
+    says = (
+        "Estimates with two 95% intervals, each for one coefficient alone: from sampling error, and from"
+        " sampling error and noise"
+    )
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [term_name(columns, terms, term) for term in terms]
@@ -90,8 +101,7 @@ def _numbers(
             rows.append((term, middle, *errors, " to ".join(ends)))
         else:
             rows.append((term, *["not known"] * 3, f"none: {found['reason'][i]}"))
-    header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
-    return DataTable(f"Coefficients of {formula}", header, rows, path)
+    return DataTable(f"Coefficients of {formula}", ("Term", *NUMBERS), rows, path)
 
 
 def _intervals(

@@ -99,7 +99,8 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of {of} here are right at once, although"
-            f" they were chosen by rule from {from_all}. They cover privacy noise only."
+            f" they were chosen by rule from {from_all}. So they are wider than intervals for one number"
+            " alone. They cover privacy noise only."
             + " Noise alone explains none of these differences between shares."
             * bool(contrasts)
         )
@@ -107,7 +108,9 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         notes.append(
             f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
             f" {terms} coefficients considered, if the records are a random sample of the population."
-            " They cover sampling and noise. Models show association, not causes."
+            + " So they are wider than the 95% intervals below, for one coefficient alone."
+            * (terms > 1)
+            + " They cover sampling and noise. Models show association, not causes."
         )
     strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
     related = {names: each.rank for names, each in strongest.items()}
@@ -294,12 +297,14 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     by = called(given.name, text.plan.described_columns)
     shares = [f"{_inside(share).value:.0%}" for share in found.shares]
     title = text.contrast(given, shown, found, shares)
-    says = "Share with 95% intervals"
+    says = "Share with 95% intervals for all findings on shares at once"
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
     picture = bars(ends, title, says, f"percent of {text.counted(shown)}")
-    return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
+    return Figure(
+        title, says, picture, DataTable(title, (by, "Share (95% interval for all at once)"), rows)
+    )
 
 
 def _percentage(share: ShareInterval) -> str:

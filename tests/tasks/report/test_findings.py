@@ -395,6 +395,10 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(plan_docum
     found = findings(plan, read_manifest(bundle), bundle)
     assert 2 <= len(found.sentences) <= 5
     assert "chosen by rule from" in found.note
+    assert "wider than intervals for one number alone" in found.note
+    assert all(
+        "95% intervals for all findings on shares at once" in each.says for each in found.figures
+    )
     for low, middle, high in shares(" ".join(found.sentences)):
         assert 0 <= low <= middle <= high <= 100
     page = page_of(bundle)

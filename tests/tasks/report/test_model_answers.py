@@ -271,6 +271,8 @@ def test_a_page_names_coefficients_for_readers_and_their_file_for_machines(colum
     names = ["Region: s (compared with north)", "Region: a:b (compared with north)"]
     assert [row[0] for row in figure.table.rows] == ["Intercept", *names]
     assert all(name in figure.picture for name in names)
+    assert figure.table.header[-1] == "95% interval for this number alone"
+    assert "each for one coefficient alone" in figure.says
 
 
 @pytest.mark.slow
@@ -300,3 +302,4 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     assert float(pay.split()[8]) == pytest.approx(30, abs=3)
     assert luck.startswith("Luck: given sampling error and noise, no term")
     assert "for all 8 coefficients considered" in found.note
+    assert "wider than the 95% intervals below, for one coefficient alone" in found.note
