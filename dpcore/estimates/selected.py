@@ -69,7 +69,8 @@ class Contrast(NamedTuple):
 
     ``given``: the position of the column that defines the groups; ``groups``, ``shown``: cells of either
     column; ``rank``: the smallest difference within the intervals, times the root of the share of the
-    smaller group; ``across``: the same share in each part of the column, if it has an interval.
+    smaller group, less 1 if one column nearly determines the other; ``across``: the same share in each
+    part of the column, if it has an interval.
     """
 
     given: int
@@ -133,7 +134,12 @@ EDGE = 0.01
 
 FOLLOWS, CLEAR = 0.9, 0.2
 """If two groups have shares that differ by more than ``FOLLOWS``, and the root of the smaller group's
-share of records exceeds ``CLEAR``, one column nearly determines the other: no contrast is a finding."""
+share of records exceeds ``CLEAR``, one column nearly determines the other."""
+
+EXCEPTIONS, CUT, SURE = 0.05, 0.25, 4.0
+"""One column also nearly determines a value of the other if few records with the value, and without it,
+are exceptions: a share of ``EXCEPTIONS`` outside the cell that divides the two, ``CUT`` with it.
+Cells count if they have more than ``SURE`` standard errors of records."""
 
 LEVELS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 FEW, TRIED = 7, 12
@@ -176,8 +182,7 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
     # A share near 0 or 1 says that one column determines the other.
     all_but, none = (rates > 1 - EDGE)[:, None], (rates < EDGE)[None]
     ranks[all_but | none] = -1.0
-    if np.any((rates[:, None] - rates[None]) * (weight[..., None] > CLEAR) > FOLLOWS):
-        return None
+    far = (rates[:, None] - rates[None]) * (weight[..., None] > CLEAR) > FOLLOWS
     first, last = np.array([groups[i] for i in large]).reshape(-1, 2).T
     ranks[(first[:, None] < last) & (first < last[:, None])] = -1.0  # the groups overlap
     tried = []
@@ -199,7 +204,23 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
         return None
     across = _shares_among(measured, n, given, chance, [(part, best.shown) for part in cut])
     bounded = (e for e in zip(cut, across, strict=True) if math.isfinite(e[1].low + e[1].high))
-    return best._replace(across=tuple(bounded))
+    follows = bool(np.any(far)) or any(_determines(measured, each) for each in (0, 1))
+    return best._replace(across=tuple(bounded), rank=best.rank - follows)
+
+
+def _determines(measured: MeasuredColumns, given: int) -> bool:
+    """Whether a record's cell of one column nearly determines whether it has some value of the other."""
+    counts = measured.agreement.margin(measured.attributes).table
+    inside = (counts.T if given else counts) @ np.diag(_valued(measured.axes[1 - given]))
+    rest = inside.sum(axis=1, keepdims=True) - inside
+    sure = (_valued(measured.axes[given]) > 0) & (
+        inside.sum(axis=1) > SURE * measured.standard_error
+    )
+    least = np.minimum(inside, rest)[sure]
+    smaller = np.minimum(inside[sure].sum(axis=0), rest[sure].sum(axis=0))
+    cut = least.max(axis=0, initial=0.0) * in_order(measured.axes[given])
+    few = (least.sum(axis=0) - cut <= EXCEPTIONS * smaller) & (least.sum(axis=0) <= CUT * smaller)
+    return bool(np.any(few & (smaller > LEAST_GROUP * inside.sum())))
 
 
 def _weights(axis: Axis, part: Part) -> Floats:

@@ -17,8 +17,17 @@ from schemas.releases.formulas import CONSTANT
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import bars, dots, down, spans, texts
 from tasks.charts.svg import supported
-from tasks.report.cells import Columns, called
+from tasks.report.cells import Columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
+from tasks.report.terms import term_name
+
+NUMBERS = (
+    "Estimate",
+    "Error by sampling",
+    "Error by noise",
+    "95% interval for this number alone",
+)
+"""Headings of estimates for the population."""
 
 KEY = (
     ("dot", "estimate"),
@@ -65,30 +74,34 @@ def _drawn(
     if not terms:
         return Drawn((), notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
-    says = "Estimates with two 95% intervals: for sampling error alone, and for sampling error and noise"
+    says = (
+        "Estimates with two 95% intervals, each for one coefficient alone: from sampling error, and from"
+        " sampling error and noise"
+    )
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
-    names = [called(terms[i], columns) if terms[i] in columns else terms[i] for i in shown]
-    drawn = _intervals(found, shown, names, says, MODELS[family][1])
-    numbers = _numbers(formula, path, found)
+    names = [term_name(columns, terms, term) for term in terms]
+    drawn = _intervals(found, shown, [names[i] for i in shown], says, MODELS[family][1])
+    numbers = _numbers(formula, path, found, names)
     return Drawn([Figure(TITLE, says, drawn, numbers)], notes)
 
 
-def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> DataTable:
+def _numbers(
+    formula: str, path: str, found: Mapping[str, NDArray[Any]], terms: Sequence[str]
+) -> DataTable:
     rows: list[tuple[str, ...]] = []
     names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
     values = {name: np.ma.filled(found[name].astype(float), np.nan) for name in names}
-    for i, term in enumerate(found["term"]):
+    for i, term in enumerate(terms):
         estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
         if np.isfinite(low):
             estimate = min(max(estimate, low), high)  # noise may move a share below zero
             middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
             errors = [supported([each], each)[0] for each in (sampling, noise)]
-            rows.append((str(term), middle, *errors, " to ".join(ends)))
+            rows.append((term, middle, *errors, " to ".join(ends)))
         else:
-            rows.append((str(term), *["not known"] * 3, f"none: {found['reason'][i]}"))
-    header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
-    return DataTable(f"Coefficients of {formula}", header, rows, path)
+            rows.append((term, *["not known"] * 3, f"none: {found['reason'][i]}"))
+    return DataTable(f"Coefficients of {formula}", ("Term", *NUMBERS), rows, path)
 
 
 def _intervals(

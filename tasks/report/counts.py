@@ -11,11 +11,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans
 from dpcore.domain.domain import Domain
 from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import RECORDS, TableOfCounts, Unit
 from schemas.bundle.table_file import TableFile
+from schemas.survey.columns import CategoricalColumn
 from tasks.charts.bars import Bar, bars
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
@@ -29,7 +31,8 @@ LARGEST_SIDE = 100
 
 LARGEST_CELLS = 15
 LONG, SURE = 30, 4.0
-"""In a chart of more bars, cells at the ends are left out if their counts are below this many errors."""
+"""Numbers at the ends of a heat map, or of a chart of more bars, are left out if their counts are below
+this many errors."""
 
 BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
@@ -106,7 +109,7 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
     if len(counts.names) == 1:
         return [one_way(counts, file.place)]
     if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
-        return [two_way(counts, file.place)]
+        return [two_way(counts, file.place, columns)]
     if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
         return [one_way(column, file.place) for column in implied]
     return [largest(table, columns, file.place, source.unit)]
@@ -125,32 +128,51 @@ def one_way(counts: Counts, path: str) -> Figure:
     if np.any(counts.value < counts.lower):
         says += f"; the interval is for the exact {counts.unit.number}, which is never negative"
     numbers, drawn = count_table(counts, path), _bars(counts)
-    shown = _between_empty_ends(counts)
-    if left := len(drawn) - len(shown):
+    if len(drawn) > LONG:
+        clear = counts.value > SURE * counts.error
+        drawn = [drawn[i] for i in _between_empty_ends(clear, counts.keys[0][-1] is None, 1)]
+    if left := len(numbers.rows) - len(drawn):
         says += f"; {left:,} cells below and above these may be empty, and are in the numbers"
-    drawn = drawn[shown.start : shown.stop]
     return Figure(title, says, bars(drawn, title, says, counts.unit.things), numbers)
 
 
-def _between_empty_ends(counts: Counts) -> range:
-    """In a long chart, the cells from the first to the last clear count, and one more at each end."""
-    (sure,) = np.nonzero(counts.value > SURE * counts.error)
-    size = len(counts.value)
-    if size <= LONG or not len(sure):
-        return range(size)
-    return range(max(int(sure[0]) - 1, 0), min(int(sure[-1]) + 2, size))
+def _between_empty_ends(clear: Booleans, null: bool, more: int = 0) -> list[int]:
+    """The cells from the first to the last clear count, ``more`` at each end, and null if it is last."""
+    size = len(clear) - null
+    (places,) = np.nonzero(clear[:size])
+    if not len(places):
+        return [*range(len(clear))]
+    shown = range(max(int(places[0]) - more, 0), min(int(places[-1]) + 1 + more, size))
+    return [*shown, *range(size, len(clear))]
 
 
-def two_way(counts: Counts, path: str) -> Figure:
-    """A figure of two columns: a heat map, hatched where zero lies inside the interval."""
+def two_way(counts: Counts, path: str, columns: Columns) -> Figure:
+    """A figure of two columns: a heat map, hatched where zero lies inside the interval. Numbers at the
+    ends without a clear count are left out."""
     title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
-    doubtful = counts.grid(counts.lower <= 0)
+    clear = counts.grid(counts.value > SURE * counts.error)
+    shown = [
+        [*range(len(side))]
+        if isinstance(columns[name], CategoricalColumn)
+        else _between_empty_ends(np.any(clear, axis=1 - i), counts.keys[i][-1] is None)
+        for i, (name, side) in enumerate(zip(counts.names, counts.sides, strict=True))
+    ]
+    drawn = np.ix_(*shown)
+    value, doubtful = counts.grid(counts.value)[drawn], counts.grid(counts.lower <= 0)[drawn]
     says = (
         f"The scale of shades is below the map. Each {counts.number} has a 90% interval of"
         f" {counts.plus_minus}. Hatched cells may be empty ({doubtful.sum():,} of {doubtful.size:,})"
     )
-    rows, columns = (Axis(n, labels) for n, labels in zip(counts.titles, counts.sides, strict=True))
-    shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
+    if left := sum(counts.shape) - sum(value.shape):
+        says += (
+            f". Rows and columns at the ends without a count clearly above zero ({left:,}) are only in"
+            " the numbers"
+        )
+    rows, across = (
+        Axis(called, [side[i] for i in places])
+        for called, side, places in zip(counts.titles, counts.sides, shown, strict=True)
+    )
+    shades = heat_map(value, rows, across, title, says, doubtful)
     return Figure(title, says, shades, count_table(counts, path))
 
 

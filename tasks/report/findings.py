@@ -33,6 +33,7 @@ from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.model import ModelSection
+from schemas.survey.derived import details
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent
 from tasks.report.answers import answer_of_means, number_of_means, releases_of_means
@@ -40,7 +41,7 @@ from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.model_answers import answers_of_models
 from tasks.report.parts import DataTable, Figure, Source
-from tasks.report.wording import Wording
+from tasks.report.wording import Wording, of_rest
 
 MOST, MOST_CHARTS, TWICE = 5, 4, 2
 WIDEST = 0.5
@@ -89,7 +90,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         *sorted(of_means, key=lambda answer: answer.leaves_open),
         *sorted(of_models, key=lambda answer: answer.leaves_open),
     ]
-    stated = contrasts or shares
+    stated = [each for each in contrasts if each.rank > 0] or shares or contrasts
     shown = _first(stated, max(MOST - len(answers), 1))
     notes = []
     if shown or of_means:
@@ -98,7 +99,8 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of {of} here are right at once, although"
-            f" they were chosen by rule from {from_all}. They cover privacy noise only."
+            f" they were chosen by rule from {from_all}. So they are wider than intervals for one number"
+            " alone. They cover privacy noise only."
             + " Noise alone explains none of these differences between shares."
             * bool(contrasts)
         )
@@ -106,7 +108,9 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         notes.append(
             f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
             f" {terms} coefficients considered, if the records are a random sample of the population."
-            " They cover sampling and noise. Models show association, not causes."
+            + " So they are wider than the 95% intervals below, for one coefficient alone."
+            * (terms > 1)
+            + " They cover sampling and noise. Models show association, not causes."
         )
     strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
     related = {names: each.rank for names, each in strongest.items()}
@@ -177,11 +181,8 @@ def _most_precise(tables: Sequence[MeasuredColumns]) -> list[MeasuredColumns]:
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
     """Pairs of columns whose contrast is known beforehand: the plan derives one from the other, or a
     rule of records relates them, such as who was asked a question."""
-    found = {
-        frozenset((name, group))
-        for name, column in plan.described_columns.items()
-        for group in getattr(column, "refines", {})
-    }
+    columns = plan.described_columns
+    found = {frozenset((name, group)) for name in columns for group in details([name], columns)}
     rules = [rule for section in plan.releases for rule in getattr(section, "rules", [])]
     return found | {
         frozenset((given, name))
@@ -193,7 +194,10 @@ def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
 
 
 def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
-    """The rank of a contrast: first relations in the plan's models, then tables listed in the plan."""
+    """The rank of a contrast: first relations in the plan's models, then tables listed in the plan, and
+    last, below zero, columns of which one nearly determines the other."""
+    if rank < 0:
+        return rank
     explained = {
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }
@@ -261,6 +265,8 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     (axis,), (part, share) = measured.axes, found
     if not EDGE < share.value < 1 - EDGE or text.leaves_out(axis, part):
         return None
+    if (event := text.event_of(axis, part)) != part:
+        part, share = event, of_rest(share)
     sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.counted(axis)}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
@@ -273,6 +279,7 @@ def _contrast(
 ) -> Stated:
     """A sentence on the share of some values in two groups, and among all if that is known."""
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
+    found = text.of_event(shown, found)
     every = of_all(found.shown) if of_all else None
     known = every is not None and math.isfinite(every.low + every.high)
     among = f" Overall, the share is {_percentage(every)}." if every and known else ""
@@ -290,12 +297,14 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     by = called(given.name, text.plan.described_columns)
     shares = [f"{_inside(share).value:.0%}" for share in found.shares]
     title = text.contrast(given, shown, found, shares)
-    says = "Share with 95% intervals"
+    says = "Share with 95% intervals for all findings on shares at once"
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
     picture = bars(ends, title, says, f"percent of {text.counted(shown)}")
-    return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
+    return Figure(
+        title, says, picture, DataTable(title, (by, "Share (95% interval for all at once)"), rows)
+    )
 
 
 def _percentage(share: ShareInterval) -> str:

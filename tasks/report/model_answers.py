@@ -16,7 +16,6 @@ from dpcore.estimates.selected import deviations
 from dpcore.model_formula import ModelFormula
 from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import Manifest
-from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, plain_name
 from schemas.survey.columns import CategoricalColumn, Column
@@ -25,11 +24,20 @@ from tasks.report.answers import Answer, GroupMean, compared_groups
 from tasks.report.cells import Columns, called
 from tasks.report.parts import read_columns
 from tasks.report.release import headed
-from tasks.report.wording import category, is_value
-
-COMPARED = re.compile(r"[<>]|[=!]=")
-CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
-"""A factor of a term in a formula, which is 1 for one category: ``C(region)[T.north]``."""
+from tasks.report.terms import (
+    BETWEEN_FACTORS,
+    CATEGORY,
+    COMPARED,
+    as_written,
+    column_of,
+    group_of,
+    in_words,
+    named,
+    reference,
+    term_name,
+    without_categories,
+)
+from tasks.report.wording import category, is_value, one_unit
 
 EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"]+)(?P=quote)\}""")
 """A response that is the event that a column has a category."""
@@ -37,8 +45,12 @@ EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"
 CONDITION = re.compile(r"""\{[\w. `]+([<>]=?|[!=]=) *('[^']*'|"[^"]*"|[\w.+-]+)\}""")
 """A response that is 0 or 1: a column compared with a number or a category."""
 
-BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
-"""A colon outside the name of a category."""
+CALL = re.compile(r"\b(?:log|exp) *\(")
+LOGARITHM = re.compile(r"\{?log\((?P<column>`[^`]+`|\w+)(?: *\+ *(?P<added>[\d.]+))?\)\}?")
+"""A response or a term that is the logarithm of a column, to which a constant may be added."""
+
+MOST = 700.0
+"""The exponential of 710 is larger than any double."""
 
 
 class Term(NamedTuple):
@@ -114,11 +126,11 @@ def _is_level(term: str) -> bool:
 def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     """A sentence on the mean of all, or on the two groups whose means differ most."""
     groups, response = [], ModelFormula.read(model.formula).response
-    name = _column(columns, response)
+    name = column_of(columns, response)
     of = columns[name] if name else None
     ends = _range(response, of)
     for name, mean, error in model.terms:
-        group = "" if name == CONSTANT else _group(columns, name)
+        group = "" if name == CONSTANT else group_of(columns, name)
         half = wide * error
         groups.append(GroupMean(group, mean, mean - half, mean + half, error, of).within(*ends))
     what = _averaged(columns, response)
@@ -137,14 +149,25 @@ def _range(response: str, column: Column | None) -> tuple[float, float]:
 
 def _averaged(columns: Columns, response: str) -> str:
     """Words for the mean of a response, which is a share if the response is a condition."""
-    event = EVENT.fullmatch(response)
-    column = _column(columns, event["column"]) if event else None
-    if event and column:
-        value = category(_as_written(event["value"]), columns[column])
-        return f"the share whose “{called(column, columns)}” {is_value(value)}"
+    if event := _event(columns, response):
+        return f"the share whose {event}"
     if COMPARED.search(response):
         return f"the share with {response.strip('{}')}"
-    return "the mean"
+    return (
+        f"the mean of {in_words(columns, response.strip('{}'))}"
+        if CALL.search(response)
+        else "the mean"
+    )
+
+
+def _event(columns: Columns, response: str) -> str:
+    """Words for a response that is the event that a column has a category; otherwise empty."""
+    event = EVENT.fullmatch(response)
+    column = column_of(columns, event["column"]) if event else None
+    if not event or not column:
+        return ""
+    value = category(as_written(event["value"]), columns[column])
+    return f"“{called(column, columns)}” {is_value(value)}"
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
@@ -159,48 +182,75 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
     if abs(term.estimate) <= wide * term.error:
         says = "given sampling error and noise, no term clearly differs from zero"
         return Answer(f"{model.title}: {says}.", leaves_open=True)
-    response = _named(columns, ModelFormula.read(model.formula).response.strip("{}"))
+    response, gaussian = ModelFormula.read(model.formula).response, model.family == "gaussian"
+    logged, doubled = _logged(columns, response) if gaussian else "", _logged(columns, term.name)
+    known = (response, logged), (term.name, doubled)
+    if any(CALL.search(w) and not (words or COMPARED.search(w)) for w, words in known):
+        name = term_name(columns, model.names, term.name)
+        says = f"the coefficient of “{name}” is {_interval(term, wide, multiplies=False)}"
+        return Answer(f"{model.title}: {says}.")
+    if doubled:
+        term = Term(term.name, term.estimate * math.log(2), term.error * math.log(2))
+    event = _event(columns, response)
     changes = {
-        "gaussian": f"the mean of {response} changes by",
-        "binomial": f"the odds of {response} are multiplied by",
-        "poisson": f"the mean of {response} is multiplied by",
-    }
-    others = ", if the other terms are equal"
-    return Answer(
-        f"{model.title}: {changes[model.family]} {_interval(term, wide, model.family != 'gaussian')}"
-        f" {_condition(columns, model, term.name)}{others if len(model.terms) > 1 else ''}."
+        "gaussian": "the mean of {} changes by {}",
+        "binomial": f"the odds {'that' if event else 'of'} {{}} are multiplied by {{}}",
+        "poisson": "the mean of {} is multiplied by {}",
+    }[model.family].format(
+        event or named(columns, response.strip("{}")),
+        _interval(term, wide, multiplies=not gaussian),
     )
+    if logged:
+        changes = f"{logged} is typically {_percents(term, wide)}"
+    where = f"for each doubling of {doubled}" if doubled else _condition(columns, model, term.name)
+    others = ", if the other terms are equal" * (len(model.terms) > 1)
+    return Answer(f"{model.title}: {changes} {where}{others}.")
+
+
+def _logged(columns: Columns, written: str) -> str:
+    """Words for what has its logarithm taken, such as: “Pay” (plus 10); otherwise empty."""
+    found = LOGARITHM.fullmatch(written)
+    if not found or not column_of(columns, found["column"]):
+        return ""
+    return named(columns, found["column"]) + (f" (plus {found['added']})" if found["added"] else "")
 
 
 def _condition(columns: Columns, model: Model, term: str) -> str:
     """Words for the condition, or the step of a column, to which the change of the response belongs."""
     if CATEGORY.fullmatch(term):
-        return f"where {_group(columns, term)} instead of {_reference(columns, model, term)}"
+        return f"where {group_of(columns, term)} instead of {reference(columns, model.names, term)}"
     if COMPARED.search(term):
         return f"where {term}"
-    column = _column(columns, term)
+    column = column_of(columns, term)
     # Categories that are numbers enter a formula as numbers unless it says C().
     if column and isinstance(columns[column], CategoricalColumn):
-        named = _named(columns, term)
-        return f"for each step of the codes of {named}, which are numbers here"
-    step = "step" if column and columns[column].labels else "unit"
-    return f"for each {step} of {_named(columns, term)}"
+        return f"for each step of the codes of {named(columns, term)}, which are numbers here"
+    unit = (column and one_unit(columns[column])) or "unit"
+    step = "step" if column and columns[column].labels else unit
+    return f"for each {step} of {named(columns, term)}"
 
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:
     """An estimate with the ends of its interval, with as many digits as its error supports."""
-    ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
+    ends, error = _ends(term, wide), term.error
     if multiplies:
-        # The exponential of 710 is larger than any double.
-        ends = [math.exp(min(each, 700.0)) for each in ends]
+        ends = [math.exp(each) for each in ends]
         error *= ends[0]
     middle, low, high = supported(ends, error)
     return f"{middle} ({low} to {high})"
 
 
-def _without_categories(term: str) -> str:
-    """The name of a term without its categories, which is equal for all coefficients of one column."""
-    return re.sub(r"\[[^\]]*\]", "", term)
+def _percents(term: Term, wide: float) -> str:
+    """The change in percent of a number whose logarithm changes by a coefficient."""
+    change, *ends = (100 * abs(math.expm1(each)) for each in _ends(term, wide))
+    error = 100 * math.exp(min(term.estimate, MOST)) * term.error
+    middle, low, high = supported([change, *sorted(ends)], error)
+    return f"{middle}% ({low}% to {high}%) {'higher' if term.estimate > 0 else 'lower'}"
+
+
+def _ends(term: Term, wide: float) -> list[float]:
+    """An estimate and both ends of its interval, all so small that their exponentials are numbers."""
+    return [min(term.estimate + sign * wide * term.error, MOST) for sign in (0, -1, 1)]
 
 
 def _is_alone(columns: Columns, name: str, model: Model) -> bool:
@@ -210,59 +260,9 @@ def _is_alone(columns: Columns, name: str, model: Model) -> bool:
         return {
             column
             for column in columns
-            if re.search(rf"(?<!\w){re.escape(_written(column))}(?!\w)", term)
+            if re.search(rf"(?<!\w){re.escape(plain_name(column))}(?!\w)", term)
         }
 
-    own = _without_categories(name)
-    others = {_without_categories(each) for each in model.names} - {own}
+    own = without_categories(name)
+    others = {without_categories(each) for each in model.names} - {own}
     return not BETWEEN_FACTORS.search(name) and not any(used(own) & used(o) for o in others)
-
-
-def _written(column: str) -> str:
-    return plain_name(column)
-
-
-def _column(columns: Columns, written: str) -> str | None:
-    """The column that a term names; None if it names something else."""
-    return next((name for name in columns if _written(name) == written.strip("`")), None)
-
-
-def _named(columns: Columns, written: str) -> str:
-    column = _column(columns, written)
-    return f"“{called(column, columns)}”" if column else written
-
-
-def _reference(columns: Columns, model: Model, term: str) -> str:
-    """The reference category of a column, if exactly one category has no coefficient."""
-    of_column = _without_categories(term)
-    matches = [CATEGORY.fullmatch(n) for n in model.names if _without_categories(n) == of_column]
-    values = {_as_written(found["value"]) for found in matches if found}
-    found = CATEGORY.fullmatch(term)
-    name = _column(columns, found["column"]) if found else None
-    column = columns[name] if name else None
-    if isinstance(column, CategoricalColumn):
-        left = [c for c in column.categories if _as_written(str(c)) not in values]
-        if len(left) == 1:
-            return category(left[0], column)
-    return "the reference"
-
-
-def _group(columns: Columns, term: str) -> str:
-    """Words for a group, such as “Region” is north. Several columns are joined by "and"."""
-    said = []
-    for part in BETWEEN_FACTORS.split(term):
-        found = CATEGORY.fullmatch(part)
-        name = _column(columns, found["column"]) if found else None
-        if found is None or name is None:
-            return term
-        value = category(_as_written(found["value"]), columns[name])
-        said.append(f"“{called(name, columns)}” {is_value(value)}")
-    return " and ".join(said)
-
-
-def _as_written(value: str) -> str:
-    """A category as written in labels: 1, where formulas write 1.0."""
-    try:
-        return plain(float(value))
-    except ValueError:
-        return value

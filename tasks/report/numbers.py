@@ -11,6 +11,7 @@ from dpcore.releases.table import ENDS, UNKNOWN
 from schemas.survey.columns import Column
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure, supported
+from tasks.report.analyses import NUMBERS
 from tasks.report.cells import (
     Columns,
     called,
@@ -198,10 +199,9 @@ def draw_estimates(source: Source) -> Drawn:
         ends = f"{figure(low)} to {figure(high)}"
         interval = f"none: {table['reason'][i]}" if table["reason"][i] else ends
         rows.append((what, *shown, interval))
-    header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     caption = f"Estimates for the population, from {source.record.name}"
     notes = [each.statement for each in file.uncertainty]
-    return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])
+    return Drawn(notes=notes, tables=[DataTable(caption, ("Quantity", *NUMBERS), rows, file.path)])
 
 
 def draw_criteria(source: Source) -> Drawn:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Bins, Categories, next_written, one_value
-from dpcore.estimates.selected import Contrast, Part
+from dpcore.estimates.selected import Contrast, Part, ShareInterval
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
@@ -16,6 +16,13 @@ from tasks.report.cells import called, written
 
 MOST_NAMED = 3
 """At most this many categories or labelled values are listed; of more, only the first two."""
+
+
+OPPOSITES = {"no": "yes", "false": "true", "0": "1"}
+"""Answers of two categories that are not events, and the events."""
+
+
+PERCENT = "%", "per cent", "percent"
 
 
 class Wording(NamedTuple):
@@ -40,6 +47,32 @@ class Wording(NamedTuple):
         """The people in the denominator of a column's shares; if it may be null, those with a value."""
         return f"{self.people} with a value" if axis.nullable else self.people
 
+    def of_event(self, shown: Axis, found: Contrast) -> Contrast:
+        """The contrast, stated by the shares of an event instead of its opposite."""
+        part = self.event_of(shown, found.shown)
+        if part == found.shown:
+            return found
+        more, less = map(of_rest, found.shares)
+        across = tuple((group, of_rest(share)) for group, share in found.across)
+        groups = found.groups[1], found.groups[0]
+        return found._replace(groups=groups, shown=part, shares=(less, more), across=across)
+
+    def event_of(self, axis: Axis, part: Part) -> Part:
+        """The part, or the rest of the column if that is the event: yes, not no; above 0, not 0."""
+        cells = axis.size - axis.nullable
+        rest = (part[1], cells) if part[0] == 0 else (0, part[0])
+        if not 0 < part[1] - part[0] < cells or (part[0] > 0 and part[1] < cells):
+            return part
+        if OPPOSITES.get(self.values(axis, part).lower()) == self.values(axis, rest).lower():
+            return rest
+        if self._columns[axis.name].labels or part[0] > 0:
+            return part
+        if isinstance(axis, Categories):
+            zero = self._rises(axis) and axis.categories[0] == 0 and part[1] == 1
+        else:
+            zero = axis.edges[0] == 0 and one_value(axis, axis.edges[0], axis.edges[part[1]])
+        return rest if zero else part
+
     def contrast(self, given: Axis, shown: Axis, found: Contrast, shares: Sequence[str]) -> str:
         """The shares of some values in two groups, without a full stop."""
         (one, other), (more, less) = found.groups, shares
@@ -63,7 +96,7 @@ class Wording(NamedTuple):
         column = self._columns[axis.name]
         if isinstance(axis, Categories):
             names = [category(c, column) for c in self._categories(axis, part)]
-            if axis.ordered and not self._merges(axis) and len(names) > 1:
+            if self._rises(axis) and len(names) > 1:
                 if part[1] == axis.size - axis.nullable:
                     return f"{names[0]} or more"
                 return f"at most {names[-1]}" if part[0] == 0 else f"{names[0]} to {names[-1]}"
@@ -85,6 +118,12 @@ class Wording(NamedTuple):
         """Whether the cells of a table are groups; a table for readers may have all categories."""
         return axis.name in self.merged and self.merged[axis.name][0] != axis
 
+    def _rises(self, axis: Categories) -> bool:
+        """Whether the cells of a table are numbers in ascending order."""
+        numbers = [each for each in axis.categories if isinstance(each, int | float)]
+        bare = not self._columns[axis.name].labels and sorted(numbers) == [*axis.categories]
+        return (axis.ordered or bare) and not self._merges(axis)
+
     def _categories(self, axis: Categories, part: Part) -> Sequence[object]:
         if not self._merges(axis):
             return axis.categories[part[0] : part[1]]
@@ -92,6 +131,11 @@ class Wording(NamedTuple):
         assert isinstance(whole, Categories)
         cells = np.flatnonzero((groups >= part[0]) & (groups < part[1]))
         return [whole.categories[i] for i in cells.tolist() if i < len(whole.categories)]
+
+
+def of_rest(share: ShareInterval) -> ShareInterval:
+    """The share of all other values."""
+    return ShareInterval(1 - share.value, 1 - share.high, 1 - share.low)
 
 
 def is_value(value: str) -> str:
@@ -168,6 +212,15 @@ def _text(number: float) -> str:
 
 
 def _with(number: str, unit: str) -> str:
-    if number == "1":
-        unit = re.sub(r"(ss|sh|ch|x)es$|(?<!s)s$", r"\1", unit)
+    unit = _singular(unit) if number == "1" else unit
     return f"{number} {unit}" if unit else number
+
+
+def _singular(unit: str) -> str:
+    return re.sub(r"(ss|sh|ch|x)es$|(?<!s)s$", r"\1", unit)
+
+
+def one_unit(column: Column) -> str:
+    """One unit of a column: year, percentage point, or empty if it is unknown."""
+    unit = getattr(column, "unit", "")
+    return "percentage point" if unit in PERCENT else _singular(unit)

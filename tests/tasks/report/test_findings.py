@@ -3,6 +3,7 @@
 import html
 import re
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.estimates.selected import (
     Contrast,
     MeasuredColumns,
+    ShareInterval,
     deviations,
     possible_shares,
     share_of_all,
@@ -27,8 +29,10 @@ from tasks.bundle.verify import read_manifest
 from tasks.report.findings import (
     Stated,
     _first,
+    _known_beforehand,
     _measured,
     _most_precise,
+    _rank,
     _share,
     findings,
 )
@@ -88,9 +92,37 @@ def test_intervals_of_shares_among_those_asked_cover():
     assert least < missed < most
 
 
-def test_a_column_that_follows_from_the_other_is_no_finding():
-    assert related([[480, 20], [20, 480]], 1.0) is None
+def test_a_column_that_follows_from_the_other_comes_last():
+    assert related([[480, 20], [20, 480]], 1.0).rank < 0
     assert related([[300, 0], [150, 150]], 1.0) is None
+    ages, adult = Bins("age", (0, 10, 20, 30, 40), integer=True), Categories("adult", ("no", "yes"))
+    known, mixed = [[200, 150, 9, 0], [5, 70, 100, 300]], [[200, 150, 90, 0], [90, 70, 100, 300]]
+    by_age = (
+        related(known, 1.0, axes=(adult, ages)),
+        related(np.transpose(known), 1.0, (ages, adult)),
+    )
+    assert all(found.rank < 0 for found in by_age)
+    assert related(mixed, 1.0, axes=(adult, ages)).rank > 0
+
+
+def test_groups_of_groups_are_known_beforehand():
+    listed = {"tract": ["a", "b", "c"], "county": ["x", "y"], "state": ["s", "t"]}
+    columns = {name: {"type": "categorical", "categories": each} for name, each in listed.items()}
+    columns["tract"]["refines"] = {"county": {"a": "x", "b": "x", "c": "y"}}
+    columns["county"]["refines"] = {"state": {"x": "s", "y": "t"}}
+    count = {
+        "name": "c",
+        "kind": "histogram",
+        "columns": ["tract"],
+        "mechanism": "discrete-laplace",
+    }
+    found = _known_beforehand(load_plan(shortest(columns, [count])))
+    assert found == {*map(frozenset, combinations(columns, 2))}
+
+
+def test_a_contrast_that_one_column_determines_ranks_below_all_others(plan_document):
+    plan = load_plan(plan_document)
+    assert _rank(plan, -0.9, "children", "income") == -0.9
 
 
 @pytest.mark.slow
@@ -199,6 +231,65 @@ def test_categories_of_a_table_that_merges_none_are_themselves(plan_document):
 
 
 @pytest.mark.parametrize(
+    ("axis", "part", "event"),
+    [
+        (Categories("ill", ("no", "yes"), nullable=True), (0, 1), (1, 2)),
+        (Categories("ill", ("Yes", "No")), (1, 2), (0, 1)),
+        (Categories("coded", (0, 1)), (0, 1), (1, 2)),
+        (Categories("ill", ("no", "yes")), (1, 2), (1, 2)),
+        (Categories("ill", ("no", "yes", "unsure")), (0, 1), (0, 1)),
+        (Categories("sex", ("F", "M")), (0, 1), (0, 1)),
+        (Bins("visits", (0, 1, 2, 60), integer=True, nullable=True), (0, 1), (1, 3)),
+        (Bins("visits", (0, 1, 2, 60), integer=True), (0, 2), (0, 2)),
+        (Bins("visits", (1, 2, 60), integer=True), (0, 1), (0, 1)),
+        (Categories("visits", (0, 1, 5), ordered=True), (0, 1), (1, 3)),
+        (Categories("visits", (0, 1, 5)), (0, 1), (1, 3)),
+        (Categories("visits", (0, 5, 1)), (0, 1), (0, 1)),
+        (Bins("paid", (0.0, 0.0, 10.0, 60.0)), (0, 1), (1, 3)),
+        (Bins("rated", (0, 1, 6), integer=True), (0, 1), (0, 1)),
+    ],
+)
+def test_a_share_is_that_of_the_event_and_not_of_its_opposite(axis, part, event):
+    number = {"type": "continuous", "bounds": [0, 60]}
+    coded = {"type": "categorical", "categories": [0, 1], "labels": {"0": "no", "1": "yes"}}
+    text_column = {"type": "categorical", "categories": ["a", "b"]}
+    columns = {
+        "ill": text_column,
+        "sex": text_column,
+        "coded": coded,
+        "visits": number,
+        "paid": number,
+    }
+    rated = {str(i): word for i, word in enumerate(["never", *"abcde"])}
+    columns["rated"] = {"type": "integer", "bounds": [0, 5], "labels": rated}
+    count = {"name": "c", "kind": "histogram", "columns": ["sex"], "mechanism": "discrete-laplace"}
+    text = Wording(load_plan(shortest(columns, [count])), {})
+    assert text.event_of(axis, part) == event
+    if axis.name == "visits" and event == (1, 3):
+        assert text.values(axis, event) == "1 or more"
+    cells = axis.size - axis.nullable
+    shares, groups = (ShareInterval(0.8, 0.7, 0.9), ShareInterval(0.3, 0.2, 0.5)), ((0, 1), (1, 2))
+    found = text.of_event(axis, Contrast(0, groups, part, shares, 0.2, ((groups[0], shares[0]),)))
+    if event != part:
+        assert found.groups == groups[::-1]
+        assert found.shares == tuple(
+            pytest.approx(each) for each in ((0.7, 0.5, 0.8), (0.2, 0.1, 0.3))
+        )
+        assert found.across == ((groups[0], pytest.approx((0.2, 0.1, 0.3))),)
+        assert {*range(*part), *range(*event)} == {*range(cells)}
+    else:
+        assert (found.groups, found.shares) == (groups, shares)
+
+
+def test_a_single_share_is_that_of_the_event(plan_document):
+    plan = load_plan(plan_document)
+    axis = Categories("sex", ("no", "yes"))
+    assert share_of([600, 400], Wording(plan, {}), axis).sentence == (
+        "“sex” is yes for 40.00% (39.81% to 40.19%) of records."
+    )
+
+
+@pytest.mark.parametrize(
     ("axis", "part", "words"),
     [
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 visits or more"),
@@ -304,6 +395,10 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(plan_docum
     found = findings(plan, read_manifest(bundle), bundle)
     assert 2 <= len(found.sentences) <= 5
     assert "chosen by rule from" in found.note
+    assert "wider than intervals for one number alone" in found.note
+    assert all(
+        "95% intervals for all findings on shares at once" in each.says for each in found.figures
+    )
     for low, middle, high in shares(" ".join(found.sentences)):
         assert 0 <= low <= middle <= high <= 100
     page = page_of(bundle)

@@ -7,8 +7,10 @@ import pytest
 import dprelease
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest
+from tasks.report.analyses import _drawn
 from tasks.report.findings import findings
-from tasks.report.model_answers import Model, _group, _model, _of_means, _of_terms
+from tasks.report.model_answers import Model, _model, _of_means, _of_terms
+from tasks.report.terms import group_of, term_name
 from tests.bare import leave_out_audits
 from tests.shortest import document as shortest
 
@@ -23,7 +25,10 @@ CODE = {"type": "categorical", "categories": [1, 2], "labels": {"1": "low", "2":
 COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
 RATE = {"type": "integer", "bounds": [1, 2], "labels": {1: "poor", 2: "good"}}
 COLUMNS = {"region": REGION, "pay": PAY, "x": PAY, "code": CODE, "body mass": PAY, "age.1": PAY}
-COLUMNS |= {"rate": RATE}
+YEARS, SHARE = (
+    {"type": "integer", "bounds": [0, 99], "unit": unit} for unit in ("years", "per cent")
+)
+COLUMNS |= {"rate": RATE, "years": YEARS, "share": SHARE}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +56,80 @@ def test_odds_are_multiplied(columns):
     found = model(["x"], [np.log(2)], [0.01], "binomial", "{pay > 5} ~ x")
     said = _of_terms(columns, found, 3.0).sentence
     assert "the odds of pay > 5 are multiplied by 2.00" in said
+    found = found._replace(formula="{code == 2} ~ x")
+    said = _of_terms(columns, found, 3.0).sentence
+    assert "the odds that “code” is high are multiplied by 2.00" in said
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "estimate", "says"),
+    [
+        (
+            "log(pay + 10) ~ years",
+            "gaussian",
+            0.05,
+            "“Weekly pay” (plus 10) is typically 5.1% (2.0% to 8.3%) higher for each year of “years”",
+        ),
+        (
+            "{log(`body mass`)} ~ C(region)[T.s]",
+            "gaussian",
+            -0.5,
+            "“Weekly pay” is typically 39.35% (37.50% to 41.14%) lower where “Region” is s instead of"
+            " the reference",
+        ),
+        (
+            "pay ~ log(years + 1)",
+            "gaussian",
+            100.0,
+            "the mean of “Weekly pay” changes by 69.3147 (69.2939 to 69.3355) for each doubling of"
+            " “years” (plus 1)",
+        ),
+        (
+            "log(pay) ~ log(years)",
+            "gaussian",
+            -1.0,
+            "“Weekly pay” is typically 50.00% (48.95% to 51.03%) lower for each doubling of “years”",
+        ),
+        (
+            "pay ~ log(years)",
+            "poisson",
+            1.0,
+            "the mean of “Weekly pay” is multiplied by 2.000 (1.959 to 2.042) for each doubling of"
+            " “years”",
+        ),
+        (
+            "exp(pay) ~ years",
+            "gaussian",
+            3.0,
+            "the coefficient of “years, per year” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "log(pay / x) ~ years",
+            "gaussian",
+            3.0,
+            "the coefficient of “years, per year” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "pay ~ exp(years)",
+            "poisson",
+            3.0,
+            "the coefficient of “exp(years)” is 3.000 (2.970 to 3.030)",
+        ),
+        (
+            "{log(pay) > 3} ~ years",
+            "binomial",
+            1.0,
+            "the odds of log(pay) > 3 are multiplied by 2.718 (2.638 to 2.801) for each year of “years”",
+        ),
+    ],
+)
+def test_a_sentence_on_logarithms_is_in_percent_or_per_doubling(
+    columns, formula, family, estimate, says
+):
+    found = model(
+        [formula.partition(" ~ ")[2]], [estimate], [0.01], family, formula.replace("[T.s]", "")
+    )
+    assert _of_terms(columns, found, 3.0).sentence == f"Pay: {says}."
 
 
 def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
@@ -73,6 +152,7 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
         ("{code == 2}", "the share whose “code” is high"),
         ("{`body mass` > 3}", "the share with `body mass` > 3"),
         ("{pay + x}", "the mean"),
+        ("log(pay + 1)", "the mean of log(Weekly pay + 1)"),
     ],
 )
 def test_of_a_share_the_answer_is_named(columns, response, what):
@@ -127,6 +207,8 @@ def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(column
     [
         ("x", "for each unit of “Weekly pay”."),
         ("rate", "for each step of “rate”."),
+        ("years", "for each year of “years”."),
+        ("share", "for each percentage point of “share”."),
         ("pay > 5", "where pay > 5."),
         ("code", "for each step of the codes of “code”, which are numbers here."),
         ("C(code)[T.2.0]", "where “code” is high instead of low."),
@@ -151,7 +233,46 @@ def test_log_odds_of_groups_are_compared_with_nothing():
     ],
 )
 def test_groups_have_their_names_and_labels(columns, term, group):
-    assert _group(columns, term) == group
+    assert group_of(columns, term) == group
+
+
+@pytest.mark.parametrize(
+    ("term", "name"),
+    [
+        ("Intercept", "Intercept"),
+        ("C(region)[T.s]", "Region: s (compared with north)"),
+        ("region[s]", "Region: s"),
+        ("C(code)[T.2.0]", "code: high (compared with low)"),
+        ("C(pay > 5)[T.True]", "C(pay > 5)[T.True]"),
+        ("years", "years, per year"),
+        ("x", "x"),
+        ("log(pay + 1)", "log(Pay in a week + 1)"),
+        ("`body mass` * `body mass`", "Mass * Mass"),
+        ("region == 'pay'", "Region == 'pay'"),
+        ("C(region)[T.a:b]:pay", "Region: a:b × Pay in a week"),
+    ],
+)
+def test_coefficients_are_named_for_readers(columns, term, name):
+    said = {"pay": "Pay in a week", "body mass": "Mass"}
+    columns = {
+        n: c.model_copy(update={"description": said.get(n, c.description)})
+        for n, c in columns.items()
+    }
+    columns["x"] = columns["x"].model_copy(update={"description": ""})
+    names = ["Intercept", "C(region)[T.s]", "C(region)[T.a:b]", "C(code)[T.2.0]", "C(code)[T.3.0]"]
+    assert term_name(columns, names, term) == name
+
+
+def test_a_page_names_coefficients_for_readers_and_their_file_for_machines(columns):
+    numbers = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
+    found = {"term": np.array(["Intercept", "C(region)[T.s]", "C(region)[T.a:b]"])}
+    found |= {name: np.arange(3.0) for name in numbers}
+    (figure,) = _drawn(found, "pay ~ C(region)", "gaussian", "m.parquet", [], columns).figures
+    names = ["Region: s (compared with north)", "Region: a:b (compared with north)"]
+    assert [row[0] for row in figure.table.rows] == ["Intercept", *names]
+    assert all(name in figure.picture for name in names)
+    assert figure.table.header[-1] == "95% interval for this number alone"
+    assert "each for one coefficient alone" in figure.says
 
 
 @pytest.mark.slow
@@ -181,3 +302,4 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     assert float(pay.split()[8]) == pytest.approx(30, abs=3)
     assert luck.startswith("Luck: given sampling error and noise, no term")
     assert "for all 8 coefficients considered" in found.note
+    assert "wider than the 95% intervals below, for one coefficient alone" in found.note
