@@ -234,7 +234,7 @@ def _interval(term: Term, wide: float, multiplies: bool) -> str:
     """An estimate with the ends of its interval, with as many digits as its error supports."""
     ends, error = _ends(term, wide), term.error
     if multiplies:
-        ends = [math.exp(each) for each in ends]
+        ends = [math.exp(min(each, MOST)) for each in ends]
         error *= ends[0]
     middle, low, high = supported(ends, error)
     return f"{middle} ({low} to {high})"
@@ -242,15 +242,15 @@ def _interval(term: Term, wide: float, multiplies: bool) -> str:
 
 def _percents(term: Term, wide: float) -> str:
     """The change in percent of a number whose logarithm changes by a coefficient."""
-    change, *ends = (100 * abs(math.expm1(each)) for each in _ends(term, wide))
+    change, *ends = (100 * abs(math.expm1(min(each, MOST))) for each in _ends(term, wide))
     error = 100 * math.exp(min(term.estimate, MOST)) * term.error
     middle, low, high = supported([change, *sorted(ends)], error)
     return f"{middle}% ({low}% to {high}%) {'higher' if term.estimate > 0 else 'lower'}"
 
 
 def _ends(term: Term, wide: float) -> list[float]:
-    """An estimate and both ends of its interval, all so small that their exponentials are numbers."""
-    return [min(term.estimate + sign * wide * term.error, MOST) for sign in (0, -1, 1)]
+    """An estimate and both ends of its interval."""
+    return [term.estimate + sign * wide * term.error for sign in (0, -1, 1)]
 
 
 def _is_alone(columns: Columns, name: str, model: Model) -> bool:

@@ -40,7 +40,7 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
     with pytest.raises(InputError, match="was not measured"):
         bundle.fit("income ~ age + sex", family="poisson")
     part = part_of(page_of(bundle.path), "release-pay")
-    assert "sex[T.M]" in part.words
+    assert "sex: M (compared with F)" in part.words
     assert "95% by sampling and noise" in part.words
 
 

@@ -50,6 +50,8 @@ def test_the_clearest_term_is_told_and_never_the_constant(columns):
         " instead of the reference, if the other terms are equal."
     )
     assert _of_terms(columns, found, 20.0).leaves_open
+    large = model(["x"], [26_914.0], [100.0])
+    assert "by 26,910 (26,610 to 27,210)" in _of_terms(columns, large, 3.0).sentence
 
 
 def test_odds_are_multiplied(columns):
