@@ -49,6 +49,9 @@ CALL = re.compile(r"\b(?:log|exp) *\(")
 LOGARITHM = re.compile(r"\{?log\((?P<column>`[^`]+`|\w+)(?: *\+ *(?P<added>[\d.]+))?\)\}?")
 """A response or a term that is the logarithm of a column, to which a constant may be added."""
 
+VISIBLE = 0.005
+"""The least change of a logarithm that a sentence states."""
+
 MOST = 700.0
 """The exponential of 710 is larger than any double."""
 
@@ -191,6 +194,8 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
         return Answer(f"{model.title}: {says}.")
     if doubled:
         term = Term(term.name, term.estimate * math.log(2), term.error * math.log(2))
+    many = 1 if doubled or (gaussian and not logged) else _steps(columns, term)
+    term = Term(term.name, term.estimate * many, term.error * many)
     event = _event(columns, response)
     changes = {
         "gaussian": "the mean of {} changes by {}",
@@ -202,7 +207,11 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
     )
     if logged:
         changes = f"{logged} is typically {_percents(term, wide)}"
-    where = f"for each doubling of {doubled}" if doubled else _condition(columns, model, term.name)
+    where = (
+        f"for each doubling of {doubled}"
+        if doubled
+        else _condition(columns, model, term.name, many)
+    )
     others = ", if the other terms are equal" * (len(model.terms) > 1)
     return Answer(f"{model.title}: {changes} {where}{others}.")
 
@@ -215,7 +224,15 @@ def _logged(columns: Columns, written: str) -> str:
     return named(columns, found["column"]) + (f" (plus {found['added']})" if found["added"] else "")
 
 
-def _condition(columns: Columns, model: Model, term: str) -> str:
+def _steps(columns: Columns, term: Term) -> int:
+    """The number of units of an amount, 1 or a power of ten, that changes a ratio visibly."""
+    column = column_of(columns, term.name)
+    if not column or isinstance(columns[column], CategoricalColumn) or columns[column].labels:
+        return 1
+    return int(10 ** max(math.ceil(math.log10(VISIBLE / abs(term.estimate))), 0))
+
+
+def _condition(columns: Columns, model: Model, term: str, many: int) -> str:
     """Words for the condition, or the step of a column, to which the change of the response belongs."""
     if CATEGORY.fullmatch(term):
         return f"where {group_of(columns, term)} instead of {reference(columns, model.names, term)}"
@@ -225,6 +242,9 @@ def _condition(columns: Columns, model: Model, term: str) -> str:
     # Categories that are numbers enter a formula as numbers unless it says C().
     if column and isinstance(columns[column], CategoricalColumn):
         return f"for each step of the codes of {named(columns, term)}, which are numbers here"
+    if many > 1 and column:
+        units = getattr(columns[column], "unit", "") or "units"
+        return f"for each {many:,} {units} of {named(columns, term)}"
     unit = (column and one_unit(columns[column])) or "unit"
     step = "step" if column and columns[column].labels else unit
     return f"for each {step} of {named(columns, term)}"

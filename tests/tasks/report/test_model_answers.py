@@ -58,6 +58,9 @@ def test_odds_are_multiplied(columns):
     found = model(["x"], [np.log(2)], [0.01], "binomial", "{pay > 5} ~ x")
     said = _of_terms(columns, found, 3.0).sentence
     assert "the odds of pay > 5 are multiplied by 2.00" in said
+    small = model(["years"], [2e-5], [1e-6], "binomial", "{pay > 5} ~ years")
+    said = _of_terms(columns, small, 3.0).sentence
+    assert "multiplied by 1.0202 (1.0171 to 1.0233) for each 1,000 years" in said
     found = found._replace(formula="{code == 2} ~ x")
     said = _of_terms(columns, found, 3.0).sentence
     assert "the odds that “code” is high are multiplied by 2.00" in said
