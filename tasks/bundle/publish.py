@@ -6,6 +6,7 @@ left as it is.
 """
 
 import json
+import logging
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -63,8 +64,11 @@ from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger
 from tasks.ledger.notes import require_not_rejected
 from tasks.report import REPORT, findings, report_page
+from tasks.report.support import excluded_by_plan
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
+
+LOGGER = logging.getLogger("dprelease")
 
 _MEASURING = Lock()
 _MEASURED: dict[tuple[str | None, ...], tuple[Plan, list[DrawnRelease]]] = {}
@@ -166,7 +170,10 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     else:
         files = {"file": written(block.table(name, plan.columns) for block in blocks())}
     records = joined(seen)
-    files["support"] = write_table(staging, records.support(name, noisy), columns, about)
+    support = records.support(name, noisy)
+    files["support"] = write_table(staging, support, columns, about)
+    for warning in excluded_by_plan(support.columns):
+        LOGGER.warning(f"{name}: {warning}")
     if synthesis.implicates:
         release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)

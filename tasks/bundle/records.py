@@ -46,6 +46,10 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 MOST_SETS = 1000
 """The listing has at most this many sets of three or more columns: all triples of 18 columns."""
 
+SURELY, EXPECTED = 6.0, 10.0
+"""A cell surely has records if its noisy count is this many standard errors above zero.  A cell without
+records is noted if more than the second number were expected."""
+
 SUPPORT = {
     "columns": "A set of columns of the records. The table lists single columns, pairs, and at most"
     f" {MOST_SETS} larger sets that the release measured together",
@@ -61,6 +65,8 @@ SUPPORT = {
     "distance": "Total variation distance between the records and the noisy table",
     "expected_distance": "Average total variation distance caused by privacy noise alone",
     "outside_largest": "Share of the records that are not in the largest cell of the joint table",
+    "excluded": "Number of cells with noisy counts surely above zero that no record is in: rules or"
+    " conditions of the plan exclude records that the survey has",
     "derived_from": "Columns from which this column is computed in each record. Such a column is not"
     " drawn and has no cells",
 }
@@ -234,11 +240,13 @@ class SyntheticRecords:
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
         expected = size * error * MEAN_ABSOLUTE / total / 2
         outside = 1 - float(cells.max()) / len(self.codes)
+        sure = (counts > SURELY * error) & (counts / total * len(self.codes) > EXPECTED)
         return row | {
             "standard_error": error,
             "distance": float(distance),
             "expected_distance": expected,
             "outside_largest": outside,
+            "excluded": float(np.sum((cells == 0) & sure)),
             "grade": grade(True, float(distance) + expected, outside, coarse),
         }
 

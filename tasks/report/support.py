@@ -74,6 +74,19 @@ def how_supported(
     return text
 
 
+def excluded_by_plan(supported: Supported) -> list[str]:
+    """A warning if the survey clearly has records that the plan excludes; otherwise nothing."""
+    if "excluded" not in supported:  # in bundles of older versions
+        return []
+    names = [str(name) for name in supported["columns"][supported["excluded"] > 0]]
+    if not names:
+        return []
+    return [
+        "The synthetic records are wrong: noisy counts show records that the plan's `universe` or"
+        f" `rules` exclude (by {listed(names[:NAMED], ' and ')}). Correct the plan and release again."
+    ]
+
+
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
     """Text such as: 10 pairs of columns, 7 are accurate and 3 are rough."""
     grades = supported["grade"][rows].tolist()

@@ -16,7 +16,7 @@ from tasks.charts.svg import figure
 from tasks.report.cells import Counts
 from tasks.report.counts import noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
-from tasks.report.support import how_supported, support_table
+from tasks.report.support import excluded_by_plan, how_supported, support_table
 
 MOST_FIGURES = 60
 
@@ -38,6 +38,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     assert isinstance(release, Samplable)
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
+    warnings = [*excluded_by_plan(supported), record.warning]
     notes = [
         support(source),
         how_supported(supported, records, release.follows),
@@ -67,7 +68,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     about = table.notes(source.plan.of_period)
     notes += [f"{note}: {', '.join(columns)}." for note, columns in about.items()]
     if not compared:
-        return Drawn((), [record.warning], [listing], details=notes)
+        return Drawn((), warnings, [listing], details=notes)
     differences = DataTable(
         f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
         ("Column", "Largest difference", "90% interval of a noisy number"),
@@ -77,7 +78,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         ],
     )
     figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
-    return Drawn((), [record.warning], [differences, listing], figures, notes)
+    return Drawn((), warnings, [differences, listing], figures, notes)
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:

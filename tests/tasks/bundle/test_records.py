@@ -12,6 +12,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, joined, record_blocks, synthetic_records
+from tasks.report.support import excluded_by_plan
 from tests.chance import FALSE_ALARM
 from tests.shortest import from_yaml
 
@@ -202,3 +203,36 @@ def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(dra
     np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
     assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
     assert both[names.index("place")] < both[-1]
+
+
+@pytest.mark.parametrize(("asked", "wrong"), [("'yes'", True), ("'yes', 'no'", False)])
+def test_records_that_the_plan_excludes_but_the_survey_has_are_noticed(asked, wrong):
+    """A questionnaire said that a question is for the sick, but the survey codes no for all others."""
+    plan = Plan.model_validate(
+        from_yaml(f"""
+rows: 5000
+alpha: "4"
+columns:
+  sick: {{type: categorical, categories: ['yes', 'no']}}
+  died: {{type: categorical, categories: ['yes', 'no'], nullable: true}}
+releases:
+  - name: pairs
+    kind: microdata-margins
+    columns: [sick, died]
+    rules: [{{if: {{sick: ['no']}}, then: {{died: [{"null" if wrong else asked}]}}}}]
+    mechanism: discrete-laplace
+synthesis:
+  - {{name: people, from: pairs, rows: 5000}}
+""")
+    )
+    release = plan.built["pairs"]
+    sick = np.arange(ROWS // 4) % 9 > 0  # code 0 is yes
+    cells = release.domain.pack(np.column_stack([sick, np.ones(len(sick), dtype=int)]))
+    exact = release.statistic(Tally(release.domain, *np.unique(cells, return_counts=True)))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    records = synthetic_records(plan, plan.synthesis[0], {"pairs": noisy}.__getitem__)
+    support = records.support("people", noisy).columns
+    assert support["excluded"].tolist()[-1] == wrong
+    found = excluded_by_plan(support)
+    assert len(found) == wrong
+    assert all("by sick x died" in each for each in found)
