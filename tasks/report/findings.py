@@ -84,8 +84,11 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     sources = [] if plan.series else [Source(plan, each, bundle) for each in manifest.releases]
     asked = releases_of_means(sources)
     several = sum(map(number_of_means, asked))
-    contrasts, shares, looked = _of_counts(plan, sources, several)
-    of_means = [answer_of_means(source, ERROR / (looked + several)) for source in asked]
+    # Half for the few means that somebody asked for, which tens of thousands of shares would hide.
+    of_shares = ERROR / 2 if several else ERROR
+    contrasts, shares, looked = _of_counts(plan, sources, of_shares)
+    left = ERROR - of_shares * bool(looked)
+    of_means = [answer_of_means(source, left / several) for source in asked]
     answers = [
         *sorted(of_means, key=lambda answer: answer.leaves_open),
         *sorted(of_models, key=lambda answer: answer.leaves_open),
@@ -123,10 +126,10 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
 
 
 def _of_counts(
-    plan: Plan, released: Sequence[Source], others: int
+    plan: Plan, released: Sequence[Source], error: float
 ) -> tuple[list[Stated], list[Stated], int]:
     """The sentences on contrasts, the sentences on shares of all records, and the number of shares
-    considered. ``others``: the number of means whose intervals hold simultaneously with these."""
+    considered. ``error``: the probability that not all of their intervals hold."""
     considered: dict[tuple[Axis, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
@@ -152,7 +155,7 @@ def _of_counts(
     looked += sum(possible_shares(m.axes) for m in all_pairs)
     if not looked:
         return [], [], 0
-    text, chance = Wording(plan, merged, unit.weighted), ERROR / (looked + others)
+    text, chance = Wording(plan, merged, unit.weighted), error / looked
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
         _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))

@@ -1,5 +1,7 @@
 """A report states the means that were asked for, and says so where noise hides how groups differ."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ import dprelease
 from schemas.plan import load_plan
 from schemas.survey.columns import IntegerColumn
 from tasks.bundle.verify import read_manifest
-from tasks.report.answers import GroupMean, compared_groups
+from tasks.report.answers import GroupMean, answer_of_means, compared_groups
 from tasks.report.findings import findings
 from tests.bare import leave_out_audits
 from tests.shortest import document as shortest
@@ -57,3 +59,29 @@ def test_means_of_a_release_are_told(tmp_path, monkeypatch):
     assert float(of_all.split()[5]) == pytest.approx(rows.pay.mean(), abs=3)
     assert "all intervals of means here are right at once, although they were chosen" in found.note
     assert "by rule from 4 means" in found.note
+
+
+@pytest.mark.slow
+def test_means_that_were_asked_for_are_as_certain_beside_many_shares(tmp_path, monkeypatch):
+    """They shared the chance of an error with thousands of shares, which hid clear differences."""
+    columns = {
+        "region": {"type": "categorical", "categories": ["n", "s"]},
+        "pay": {"type": "integer", "bounds": [0, 99]},
+    }
+    rows = pd.DataFrame({"region": ["n", "s"] * 500, "pay": np.arange(1000) % 100})
+    mean = {"name": "pay", "kind": "mean", "column": "pay", "mechanism": "discrete-laplace"}
+    table = {"name": "t", "kind": "histogram", "columns": ["region", "pay"], "bins": {"pay": 50}}
+    leave_out_audits(monkeypatch.setattr)
+    plan = load_plan(shortest(columns, [mean | {"by": "region"}, table], alpha="9", rows=1000))
+    bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
+    chances = []
+
+    def asked(source, chance):
+        chances.append(chance)
+        return answer_of_means(source, chance)
+
+    # The package has a function of the module's name.
+    monkeypatch.setattr(sys.modules["tasks.report.findings"], "answer_of_means", asked)
+    found = findings(plan, read_manifest(bundle), bundle)
+    assert "shares and 2 means" in found.note
+    assert chances == [pytest.approx(0.05 / 2 / 2)]
