@@ -1,9 +1,8 @@
 """Plans for wishes over columns that another plan describes and opens to requests.
 
 The planner chooses the releases as for a new table, but tries every choice in the real plan, with its
-rows, privacy unit, relation, design and budget. Wishes can name only opened columns. The tried plan is
-the released plan.  The same plan and wishes always give the
-same releases.
+rows, privacy unit, relation, design and budget.  Wishes can name only opened columns.  The tried plan is
+the released plan.  The same plan and wishes always give the same releases.
 """
 
 from __future__ import annotations

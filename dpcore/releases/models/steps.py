@@ -28,11 +28,12 @@ is widened by the third number.  Records far outside would have so much leverage
 nothing, although they may have nearly all information on the term."""
 
 SQUEEZED = 2.0, 0.6
-"""Far values longer than this, in roots of the number of terms, are squeezed to the geometric mean: of
-an amount alone, and of one with powers, for which more depends on few records."""
+"""Whitened far values that are longer than this, in roots of the number of terms, are squeezed to the
+geometric mean of both lengths.  The first number is for an amount alone.  The second is for one with
+powers, where few records decide more."""
 
 MOST_SQUEEZED = 0.3
-"""The least factor: where noise hides terms, whitened rows are very long."""
+"""The least factor of squeezing: if noise hides terms, whitened rows may have any length."""
 
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
@@ -218,8 +219,8 @@ class ModelScores(CutScores):
         return replace(point, white=white, radius=radius, squeeze=self._squeeze(point, white))
 
     def _squeeze(self, point: ScorePoint, white: Floats) -> Floats:
-        """Q' (t, p, p), for the next ``white``, by the value farthest from the mean of all records in
-        each interval of an amount; 1 if scores are shortened."""
+        """Q' (t, p, p) for the next ``white``: for each amount, it squeezes the direction of the value
+        in its interval that is farthest from the mean record.  The identity if scores are shortened."""
         found = np.tile(np.eye(self.terms.size), (len(white), 1, 1))
         for first in self.located if self.weighed and self.terms.constant is not None else ():
             far = self.terms.farthest(first, white, point.middle, point.local)

@@ -25,7 +25,7 @@ def test_a_condition_is_told_in_words(condition, text):
 def test_a_condition_on_levels_names_levels():
     level = {"type": "integer", "levels": [1, 5, 9]}
     count = {"name": "some", "kind": "count", "condition": {"column": "level", "at_least": 5}}
-    told = "condition: state categories for a column of categories or levels"
-    assert told in refused(document({"level": level}, [count]))
+    says = "condition: state categories for a column of categories or levels"
+    assert says in refused(document({"level": level}, [count]))
     count["condition"] = {"column": "level", "categories": [5, 9]}
     assert Plan.model_validate(document({"level": level}, [count]))
