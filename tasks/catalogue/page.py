@@ -165,7 +165,7 @@ def _timeline(dataset: Dataset) -> Figure:
         f" {granted.coordinates[0]}; the newest"
         " report also shows charges of other releases"
     )
-    return Figure(title, says, waterfall(history, title, says))
+    return Figure(title, says, [waterfall(history)])
 
 
 def _counted(number: int, noun: str) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import bars as drawn_bars
 from tasks.charts.marks import dots, down, spans
 from tasks.charts.svg import figure
@@ -25,12 +24,10 @@ class Bar:
 
 def bars(
     rows: Sequence[Bar],
-    title: str,
-    description: str,
     unit: str,
     key: Sequence[tuple[str, str]] = (),
     write: Callable[[float], str] = figure,
-) -> Markup:
+) -> list[Panel]:
     """Horizontal bars with their intervals, if any; if there are many rows, only some are labelled.
 
     A row without a value (NaN) has an interval and no bar.
@@ -52,6 +49,4 @@ def bars(
         down(0.0),
     ]
     names = Axis(names=[row.label for row in rows])
-    return chart(
-        title, description, [Panel(marks, Axis(unit, zero=True, write=write), names, key=key)]
-    )
+    return [Panel(marks, Axis(unit, zero=True, write=write), names, key=key)]

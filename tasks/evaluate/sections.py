@@ -105,7 +105,7 @@ def _margins(e: Evaluation) -> PageSection:
         "Tables of columns",
         "The total variation of a table is half the sum, over its cells, of the absolute differences"
         " between real and synthetic shares: the largest difference in the share of any group of cells.",
-        [Figure(title, says, heat_map(100 * values, side, side, title, says))],
+        [Figure(title, says, heat_map(100 * values, side, side))],
         [
             DataTable(
                 "Total variation by number of columns",
@@ -127,7 +127,7 @@ def _numbers(e: Evaluation) -> PageSection:
                 f"; the bars leave out {figure(value)}, the value of {real} of the real and {synthetic}"
                 " of the synthetic records"
             )
-        figures.append(Figure(name, says, number_chart(name, shape, name, says)))
+        figures.append(Figure(name, says, number_chart(name, shape)))
     quantiles = DataTable(
         "Quantiles, real / synthetic",
         ("Column", "5%", "25%", "50%", "75%", "95%"),

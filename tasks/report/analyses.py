@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import AnalysisRecord
 from schemas.releases.formulas import CONSTANT
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import bars, dots, down, spans, texts
 from tasks.charts.svg import supported
 from tasks.report.cells import Columns
@@ -81,9 +80,9 @@ def _drawn(
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [term_name(columns, terms, term) for term in terms]
-    drawn = _intervals(found, shown, [names[i] for i in shown], says, MODELS[family][1])
+    panel = _intervals(found, shown, [names[i] for i in shown], MODELS[family][1])
     numbers = _numbers(formula, path, found, names)
-    return Drawn([Figure(TITLE, says, drawn, numbers)], notes)
+    return Drawn([Figure(TITLE, says, [panel], numbers)], notes)
 
 
 def _numbers(
@@ -108,9 +107,8 @@ def _intervals(
     found: Mapping[str, NDArray[Any]],
     rows: Sequence[int],
     names: Sequence[str],
-    says: str,
     unit: str,
-) -> Markup:
+) -> Panel:
     """A coefficient plot: intervals, and a line at zero."""
     places = np.arange(len(rows)) + 0.5
     estimate, error, low, high = (
@@ -134,5 +132,4 @@ def _intervals(
             "start",
         ),
     ]
-    panel = Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)
-    return chart(TITLE, says, [panel])
+    return Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)

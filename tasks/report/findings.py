@@ -304,10 +304,8 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
-    picture = bars(ends, title, says, f"percent of {text.counted(shown)}")
-    return Figure(
-        title, says, picture, DataTable(title, (by, "Share (95% interval for all at once)"), rows)
-    )
+    table = DataTable(title, (by, "Share (95% interval for all at once)"), rows)
+    return Figure(title, says, bars(ends, f"percent of {text.counted(shown)}"), table)
 
 
 def _percentage(share: ShareInterval) -> str:

@@ -16,7 +16,7 @@ from schemas.numbers import plain
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import CurveWithBand, band
 from tasks.charts.chart import Axis as Side
-from tasks.charts.chart import Panel, alike, chart
+from tasks.charts.chart import Panel, alike
 from tasks.charts.marks import across, dots, spans
 from tasks.charts.svg import figure
 from tasks.report.cells import Columns, called, category_text, figure_of, measured, quoted
@@ -178,7 +178,7 @@ def _figure(along: Along, panel: Panel, columns: Columns, output: str, says: str
     header = (name, output, "Lower end (90%)", "Upper end (90%)")
     some = f" ({len(shown)} of {len(along.values)} values)" * (len(shown) < len(along.values))
     table = DataTable(f"{title}{some}", header, numbers)
-    return Figure(title, says, chart(title, says, [panel]), table)
+    return Figure(title, says, [panel], table)
 
 
 def _above(boundary: float, source: Source) -> str:

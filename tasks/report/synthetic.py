@@ -182,4 +182,4 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
             for row in rows
         ],
     )
-    return Figure(title, says, bars(rows, title, says, noisy.unit.things, key), table)
+    return Figure(title, says, bars(rows, noisy.unit.things, key), table)
