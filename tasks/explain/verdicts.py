@@ -71,45 +71,56 @@ class Verdict:
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
     for name, built in plan.of_period.items():
-        if name in plan.inside_bins and isinstance(built, Margins):
-            continue  # its cells serve to draw records and are not read one by one
-        split = ""
-        if isinstance(built, Microdata | CompressedMicrodata):
-            distances = graded_distances(built, _shares(plan, built))
-            says, error, split = _verdict_on_tables(distances), None, _split(distances)
-            words, hidden = _of_tables(distances, split), list[str]()
-        else:
-            error = None if name in plan.finding else relative_error(built, _shares(plan, built))
-            if error is None:
-                continue
-            hidden = hidden_terms(built, _shares(plan, built))
-            says, words = verdict(error), in_words(built, error, hidden)
-        enough, aim = None, GOOD_WORD
-        # Unless noise hides a term, a measured model's error at other budgets follows from this one,
-        # without a search; for groups, noise may hide their sizes.
-        scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
-        if says != GOOD_WORD and scales and error and math.isfinite(error):
-            enough = _at_least(_scaled(plan, error / GOOD))
-        elif says != GOOD_WORD:
-            enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))
-            if enough is None and says == NOT_USABLE:
-                enough, aim = (
-                    least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)),
-                    ROUGH_WORD,
-                )
-        yield Verdict(name, says, words, built.finer, enough, aim, split)
+        # Cells inside bins serve to draw records and are not read one by one.
+        if not (name in plan.inside_bins and isinstance(built, Margins)):
+            yield from _of_release(plan, name, built)
     for each in plan.analyses:
         with suppress(InputError):
-            ratio = _expected_ratio(plan, each)
-            words = (
-                f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
-                if math.isfinite(ratio)
-                else "noise hides the correlations of its terms"
-            )
-            says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
-            enough = _at_least(wanted)
-            known = None if says == GOOD_WORD else enough
-            yield Verdict(each.name, says, words, FEWER_TERMS, known)
+            yield _of_analysis(plan, each)
+
+
+def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
+    shares = _shares(plan, built)
+    if isinstance(built, Microdata | CompressedMicrodata):
+        distances = graded_distances(built, shares)
+        says, split = _verdict_on_tables(distances), _split(distances)
+        words, known = _of_tables(distances, split), _enough(plan, name, says)
+        yield Verdict(name, says, words, built.finer, *known, split)
+        return
+    error = None if name in plan.finding else relative_error(built, shares)
+    if error is None:
+        return
+    says, hidden = verdict(error), hidden_terms(built, shares)
+    # Unless noise hides a term, a measured model's error at other budgets follows from this one,
+    # without a search; for groups, noise may hide their sizes.
+    scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
+    if says != GOOD_WORD and scales and math.isfinite(error):
+        known = _at_least(_scaled(plan, error / GOOD)), GOOD_WORD
+    else:
+        known = _enough(plan, name, says)
+    yield Verdict(name, says, in_words(built, error, hidden), built.finer, *known)
+
+
+def _enough(plan: Plan, name: str, says: str) -> tuple[Fraction | None, str]:
+    """The least amount with which a release that is not good would be good, or else rough, and which."""
+    if says == GOOD_WORD:
+        return None, GOOD_WORD
+    enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))
+    if enough is not None or says != NOT_USABLE:
+        return enough, GOOD_WORD
+    return least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)), ROUGH_WORD
+
+
+def _of_analysis(plan: Plan, model: Analysis) -> Verdict:
+    ratio = _expected_ratio(plan, model)
+    words = (
+        f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
+        if math.isfinite(ratio)
+        else "noise hides the correlations of its terms"
+    )
+    says = verdict(GOOD * ratio)
+    known = None if says == GOOD_WORD else _at_least(_wanted(plan, model, ratio))
+    return Verdict(model.name, says, words, FEWER_TERMS, known)
 
 
 def _expected_ratio(plan: Plan, model: Analysis) -> float:
