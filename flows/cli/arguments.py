@@ -52,7 +52,6 @@ Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
 def _wish(option: str, what: str, example: str) -> Parameter:
-    """An option that states one wish for a statistic; it may be repeated."""
     words = f"wish: {what}, such as {example}; may be repeated"
     return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 

@@ -186,9 +186,8 @@ def restore(
         if lost:
             compare = (
                 f"the checkpoint lists draws of {', '.join(lost)} that the backup lacks, so these runs"
-                " cannot continue: restore a newer"
+                " cannot continue: restore a newer backup, or use `dprelease ledger recover`."
             )
-            compare += " backup, or use `dprelease ledger recover`."
     output.answer(
         f"restored. Draws made after the backup are missing: {compare} Repeat grants and allowances"
         " given after the backup.",

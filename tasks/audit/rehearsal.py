@@ -248,7 +248,6 @@ def _where_equal(plan: Plan, tally: Tally) -> Tally:
 
 @contextmanager
 def _writer() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection that writes made-up surveys."""
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         hide_bar(connection)
         yield connection

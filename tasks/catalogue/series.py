@@ -102,7 +102,7 @@ def _row(
 ) -> list[float]:
     """The estimate and the interval of one cell; NaN if the table lacks it."""
     row = np.flatnonzero(table["quantity"] == quantity)[cell]
-    return [float(np.ma.filled(np.ma.asarray(table[name][row], float), np.nan)) for name in names]
+    return [float(table[name][row]) for name in names]
 
 
 def _periods(

@@ -9,7 +9,7 @@ records it predicts the grades that their bundle will give to the tables that th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,6 @@ from dpcore.advice.usable import (
     relative_error,
     verdict,
 )
-from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
@@ -36,8 +35,7 @@ from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
-from schemas.survey.supposed import supposed_shares
-from tasks.explain.analysis import expected_fit, largest_ratio
+from tasks.explain.analysis import expected_fit, largest_ratio, supposed_shares
 from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
@@ -72,7 +70,8 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
     for name, built in plan.of_period.items():
         # Cells inside bins serve to draw records and are not read one by one.
-        if not (name in plan.inside_bins and isinstance(built, Margins)):
+        inside = name in plan.inside_bins and isinstance(built, Margins)
+        if not inside and name not in plan.finding:
             yield from _of_release(plan, name, built)
     for each in plan.analyses:
         with suppress(InputError):
@@ -80,14 +79,14 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
 
 
 def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
-    shares = _shares(plan, built)
+    shares = supposed_shares(plan, built.domain)
     if isinstance(built, Microdata | CompressedMicrodata):
         distances = graded_distances(built, shares)
         says, split = _verdict_on_tables(distances), _split(distances)
         words, known = _of_tables(distances, split), _enough(plan, name, says)
         yield Verdict(name, says, words, built.finer, *known, split)
         return
-    error = None if name in plan.finding else relative_error(built, shares)
+    error = relative_error(built, shares)
     if error is None:
         return
     says, hidden = verdict(error), hidden_terms(built, shares)
@@ -155,9 +154,9 @@ def _at_least(loss: float) -> Fraction | None:
 def _reaches(plan: Plan, aim: str, release: Release) -> bool:
     built = release.of_period
     if isinstance(built, Microdata | CompressedMicrodata):
-        says = _verdict_on_tables(graded_distances(built, _shares(plan, built)))
+        says = _verdict_on_tables(graded_distances(built, supposed_shares(plan, built.domain)))
     else:
-        error = relative_error(built, _shares(plan, built))
+        error = relative_error(built, supposed_shares(plan, built.domain))
         says = NOT_USABLE if error is None else verdict(error)
     return VERDICTS.index(says) >= VERDICTS.index(aim)
 
@@ -181,10 +180,6 @@ def _of_tables(distances: Sequence[tuple[float, float]], split: str) -> str:
     percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
     differ = f"; the bundle will grade its tables about {split}" * bool(split)
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
-
-
-def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
-    return supposed_shares(plan.columns, built.domain.axes)
 
 
 def verdict_text(plan: Plan) -> list[str]:

@@ -90,7 +90,7 @@ def _numbers(
 ) -> DataTable:
     rows: list[tuple[str, ...]] = []
     names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
-    values = {name: np.ma.filled(found[name].astype(float), np.nan) for name in names}
+    values = {name: found[name].astype(float) for name in names}
     for i, term in enumerate(terms):
         estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
         if np.isfinite(low):
@@ -109,10 +109,9 @@ def _intervals(
     names: Sequence[str],
     unit: str,
 ) -> Panel:
-    """A coefficient plot: intervals, and a line at zero."""
     places = np.arange(len(rows)) + 0.5
     estimate, error, low, high = (
-        np.ma.filled(found[name][list(rows)].astype(float), np.nan)
+        found[name][list(rows)].astype(float)
         for name in ("estimate", "sampling_error", "lower_95", "upper_95")
     )
     known = np.isfinite(low)

@@ -220,7 +220,6 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
 
 
 def _plain(source: Source) -> bool:
-    """Whether a release is a table of counts with noise of a known distribution."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
     release = source.release

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories
+from dpcore.domain.axes import Axis, Categories, middles
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
@@ -121,7 +121,7 @@ def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Alon
         names = [category_text(categories[code], column) for code in codes.tolist()]
         x = np.arange(len(codes), dtype=np.float64) + 0.5
     else:
-        x = _values(axis)[codes]
+        x = np.ma.getdata(middles(axis))[codes].astype(np.float64)
         order = np.argsort(x)
         x, ends = x[order], tuple(end[order] for end in ends)
         names = [plain(float(f"{v:.6g}")) for v in x]
@@ -193,12 +193,3 @@ def positive_text(source: Source) -> str:
     if isinstance(column, CategoricalColumn):
         return f"{name} = {' or '.join(category_text(c, column) for c in positive)}"
     return f"{name} of {plain(positive[0][0])} or more"
-
-
-def _values(axis: Axis) -> Floats:
-    """The value of each code of a numeric axis, without null."""
-    if isinstance(axis, Categories):
-        return np.asarray(axis.categories, dtype=np.float64)
-    codes = np.arange(axis.cells)
-    lower, upper = axis.edge(codes), axis.edge(codes + 1)
-    return lower if axis.integer else (lower + upper) / 2

@@ -221,7 +221,6 @@ def draw_criteria(source: Source) -> Drawn:
 
 
 def _statistic(table: Mapping[str, NDArray[Any]], row: int) -> str:
-    """Words for the statistic in a row of moments."""
     names = ("statistic", "column", "other", "category")
     statistic, column, other, category = (table[name][row] for name in names)
     within = {

@@ -1,12 +1,15 @@
 """Synthetic tables on the page: their columns, compared with the noisy counts behind them."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from dpcore.arrays import Booleans, Floats
+from dpcore.arrays import Floats
+from dpcore.domain.axes import Axis
+from dpcore.estimates.design import cells_of
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
@@ -26,8 +29,9 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     # Some counts are of whether two columns are equal, which is no column of the records.
     known, counted = source.plan.record_columns, list[Floats]()
     noisy_tables = [each for each in noisy_columns(source) if each.names[0] in known]
+    axes = {axis.name: axis for axis in source.of_period.domain.axes}
     for records in _records(record, source):
-        again = [count_records(records[n.names[0]], n.keys[0]) for n in noisy_tables]
+        again = [count_records(records[n.names[0]], axes[n.names[0]]) for n in noisy_tables]
         counted = [a + b for a, b in zip(counted, again, strict=True)] if counted else again
     public, drawn = source.of_period.adjacency.public_rows, max(record.file.rows, 1)
     compared = [
@@ -128,32 +132,10 @@ def support(source: Source) -> str:
     )
 
 
-def count_records(values: NDArray[Any], keys: Any) -> Floats:
-    """The number of records with each key: a value, an interval (from, to), or None for null."""
-    if values.dtype.kind == "O":
-        missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
-    else:
-        missing = np.asarray(values != values, dtype=bool)
-    present = values[~missing]
-    return np.asarray([_count(present, missing, key, keys) for key in keys], dtype=np.float64)
-
-
-def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -> int:
-    if key is None:
-        return int(missing.sum())
-    if not isinstance(key, tuple):
-        return int((present == key).sum())
-    low, high = key
-    # Bins of whole numbers are published with their largest number, others with the next edge.
-    if isinstance(low, int):
-        return int(((present >= low) & (present <= high)).sum())
-    if low == high:
-        return int((present == low).sum())
-    for point in (low, high):
-        if (point, point) in keys:
-            present = present[present != point]
-    last = high == max(k[1] for k in keys if k is not None)
-    return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
+def count_records(values: NDArray[Any], axis: Axis) -> Floats:
+    """(cells,) the number of records in each cell of an axis; null is None or NaN."""
+    known = np.ma.masked_array(values, mask=pd.isna(values))
+    return np.bincount(cells_of(axis, known), minlength=axis.size).astype(np.float64)
 
 
 def _comparison(noisy: Counts, counted: Floats) -> Figure:
