@@ -48,16 +48,15 @@ def check(
     from tasks.workplace.plans import published_folder
 
     known = existing_ledger()
-    published: Path | None = out or published_folder()
-    assert published is not None
-    if dataset and not (published / dataset).is_dir():
+    folder = out or published_folder()
+    published = folder if folder.is_dir() else None
+    if dataset and not (folder / dataset).is_dir():
         require_known(known, dataset)
-    if not published.is_dir() and (out or os.environ.get("DPRELEASE_OUT")):
-        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {published}")
+    if not published and (out or os.environ.get("DPRELEASE_OUT")):
+        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {folder}")
     words = []
-    if not published.is_dir():
-        words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
-        published = None
+    if not published:
+        words = [f"bundles were not compared: there is no folder {folder} (name one with --out)"]
     loaded = valid_plans(plans, output)
     faults = reconcile(known, published, dataset)
     for path, plan in loaded.items():

@@ -123,8 +123,7 @@ def _listing(dataset: Dataset, ambiguous: bool, site: Path) -> Listing:
     entries = [_entry(bundle, before, site) for bundle, before in dataset.in_turn]
     words = [
         text
-        for bundle in dataset.bundles
-        for manifest in (bundle.manifest,)
+        for manifest in (bundle.manifest for bundle in dataset.bundles)
         for text in (
             manifest.dataset,
             manifest.release_id,

@@ -35,7 +35,7 @@ class Along:
     name: str
     values: Sequence[str]
     curve: CurveWithBand
-    unordered: bool = False
+    unordered: bool
 
 
 def draw_features(source: Source) -> Drawn:

@@ -43,20 +43,36 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     warnings = [*excluded_by_plan(supported), record.warning]
-    notes = [
-        support(source),
-        how_supported(supported, records, release.follows),
-    ]
+    notes = [support(source), how_supported(supported, records, release.follows)]
+    notes += _notes(record, source)
+    if not compared:
+        return Drawn((), warnings, [listing], details=notes)
+    differences = DataTable(
+        f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
+        ("Column", "Largest difference", "90% interval of a noisy number"),
+        [
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
+            for n, c in compared
+        ],
+    )
+    figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
+    return Drawn((), warnings, [differences, listing], figures, notes)
+
+
+def _notes(record: SynthesisRecord, source: Source) -> list[str]:
+    """Notes on what the records follow, and on the scale of their counts."""
+    notes = []
     if record.implicates and record.spread:
         notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")
-    if not public:
+    if not source.of_period.adjacency.public_rows:
         notes.append(
             f"Synthetic counts are rescaled to the sum of the noisy {source.unit.numbers}."
         )
     elif record.file.rows != source.plan.rows:
+        factor = figure(source.plan.rows / max(record.file.rows, 1))
         notes.append(
-            f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, to be comparable"
-            f" with {source.plan.rows:,} records."
+            f"Synthetic counts are multiplied by {factor}, to be comparable with"
+            f" {source.plan.rows:,} records."
         )
     if record.followed:
         notes.append(
@@ -70,19 +86,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(f"Inside the bins, values follow other releases: {refined}.")
     table = next(each for each in source.plan.synthesis if each.name == record.name)
     about = table.notes(source.plan.of_period)
-    notes += [f"{note}: {', '.join(columns)}." for note, columns in about.items()]
-    if not compared:
-        return Drawn((), warnings, [listing], details=notes)
-    differences = DataTable(
-        f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
-        ("Column", "Largest difference", "90% interval of a noisy number"),
-        [
-            (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
-            for n, c in compared
-        ],
-    )
-    figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
-    return Drawn((), warnings, [differences, listing], figures, notes)
+    return [*notes, *(f"{note}: {', '.join(columns)}." for note, columns in about.items())]
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
