@@ -14,10 +14,10 @@ from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
-from tasks.charts.bars import Bar, bars
+from tasks.charts.bars import bars
 from tasks.charts.svg import figure
 from tasks.report.cells import Counts
-from tasks.report.counts import noisy_columns
+from tasks.report.counts import bars_of, noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
 from tasks.report.support import excluded_by_plan, how_supported, support_table
 
@@ -143,12 +143,7 @@ def count_records(values: NDArray[Any], axis: Axis) -> Floats:
 
 
 def _comparison(noisy: Counts, counted: Floats) -> Figure:
-    numbers = (noisy.value, noisy.lower, noisy.upper, counted)
-    rows = [
-        Bar(noisy.sides[0][i], *(float(values[i]) for values in numbers))
-        for i in range(len(counted))
-    ]
-    name = noisy.titles[0]
+    rows, others = bars_of(noisy), counted.tolist()
     title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
         f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} with 90% intervals,"
@@ -157,15 +152,16 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
     key = [("other", "synthetic records"), ("whisker", f"noisy {noisy.unit.numbers}, 90% interval")]
     table = DataTable(
         f"Synthetic records and noisy {noisy.unit.numbers} by {noisy.quoted[0]}",
-        (name, "Synthetic", "Noisy", "90% interval"),
+        (noisy.titles[0], "Synthetic", "Noisy", "90% interval"),
         [
             (
                 row.label,
-                figure(round(row.other or 0.0)),
+                figure(round(other)),
                 figure(round(row.value)),
                 f"{figure(round(row.lower))} to {figure(round(row.upper))}",
             )
-            for row in rows
+            for row, other in zip(rows, others, strict=True)
         ],
     )
-    return Figure(title, says, bars(rows, noisy.unit.things, key), table)
+    panels = bars(rows, noisy.unit.things, key=key, others=others)
+    return Figure(title, says, panels, table)
