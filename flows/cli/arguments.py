@@ -45,12 +45,13 @@ Plans = Annotated[
     Parameter(metavar="DIR", help="the folder of plans; default: DPRELEASE_PLANS, or plans"),
 ]
 Dataset = Annotated[str, Parameter(help="its name in the plan")]
+Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
+Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all")]
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
 def _wish(option: str, what: str, example: str) -> Parameter:
-    """An option that states one wish for a statistic; it may be repeated."""
     words = f"wish: {what}, such as {example}; may be repeated"
     return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 

@@ -19,6 +19,8 @@ from flows.cli.arguments import (
     Out,
     Output,
     Plans,
+    Who,
+    Why,
     existing_ledger,
     file_option,
     require_known,
@@ -46,16 +48,15 @@ def check(
     from tasks.workplace.plans import published_folder
 
     known = existing_ledger()
-    published: Path | None = out or published_folder()
-    assert published is not None
-    if dataset and not (published / dataset).is_dir():
+    folder = out or published_folder()
+    published = folder if folder.is_dir() else None
+    if dataset and not (folder / dataset).is_dir():
         require_known(known, dataset)
-    if not published.is_dir() and (out or os.environ.get("DPRELEASE_OUT")):
-        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {published}")
+    if not published and (out or os.environ.get("DPRELEASE_OUT")):
+        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {folder}")
     words = []
-    if not published.is_dir():
-        words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
-        published = None
+    if not published:
+        words = [f"bundles were not compared: there is no folder {folder} (name one with --out)"]
     loaded = valid_plans(plans, output)
     faults = reconcile(known, published, dataset)
     for path, plan in loaded.items():
@@ -184,9 +185,8 @@ def restore(
         if lost:
             compare = (
                 f"the checkpoint lists draws of {', '.join(lost)} that the backup lacks, so these runs"
-                " cannot continue: restore a newer"
+                " cannot continue: restore a newer backup, or use `dprelease ledger recover`."
             )
-            compare += " backup, or use `dprelease ledger recover`."
     output.answer(
         f"restored. Draws made after the backup are missing: {compare} Repeat grants and allowances"
         " given after the backup.",
@@ -199,8 +199,8 @@ def recover(
     /,
     *,
     out: Out = None,
-    who: Annotated[str, Parameter(metavar="WHO", help="who decided")],
-    why: Annotated[str, Parameter(metavar="WHY", help="the reason")],
+    who: Who,
+    why: Why,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:

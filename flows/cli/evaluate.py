@@ -54,7 +54,10 @@ def evaluate(
     output: Output = ANSWER,
 ) -> None:
     """Compare a synthetic table with the real one, without noise: for public test tables only."""
-    from tasks import evaluate as evaluation
+    from tasks.evaluate.compare import evaluate as compare
+    from tasks.evaluate.public import NOT_FOR_RELEASE
+    from tasks.evaluate.sections import evaluation_page, evaluation_text
+    from tasks.evaluate.tables import read_pair
 
     if cells < 2:
         raise InputError("--cells: write a whole number of at least 2")
@@ -62,22 +65,20 @@ def evaluate(
         raise InputError(f"--page: there is no folder {page.parent}")
     if not not_for_release:
         _require_public(real, synthetic, dataset, plan)
-    pair = evaluation.read_pair(real, synthetic, cells)
-    found = evaluation.evaluate(pair, label)
-    warning = evaluation.NOT_FOR_RELEASE if not_for_release else None
-    text = evaluation.evaluation_text(found)
+    found = compare(read_pair(real, synthetic, cells), label)
+    warning, text = NOT_FOR_RELEASE if not_for_release else None, evaluation_text(found)
     output.answer(
         f"{warning}\n{text}" if warning else text,
         {"not_for_release": not_for_release} | found.to_dict(),
     )
     if page is not None:
         title = f"{synthetic.name} against {real.name}"
-        write_file("--page", page, evaluation.evaluation_page(found, title, warning))
+        write_file("--page", page, evaluation_page(found, title, warning))
 
 
 def _require_public(real: Path, synthetic: Path, dataset: str | None, plan: Path | None) -> None:
     from schemas.plan import load_plan
-    from tasks.evaluate import require_public
+    from tasks.evaluate.public import require_public
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
 

@@ -21,6 +21,8 @@ from flows.cli.arguments import (
     LedgerURL,
     Output,
     PlanFile,
+    Who,
+    Why,
     existing_ledger,
     file_option,
     read_changes,
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 Amount = Annotated[str, Parameter(metavar="NUMBER", help="a decimal or a fraction; default: 0")]
 Alpha = Annotated[Amount, Parameter(name=("--alpha", "--epsilon"))]
 Beta = Annotated[Amount, Parameter(name=("--beta", "--delta"))]
-Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
-Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 
 
 def grant(

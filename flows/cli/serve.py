@@ -2,6 +2,7 @@
 
 import gc
 import os
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -45,11 +46,7 @@ def serve(
     gc.set_threshold(GARBAGE_OF_A_SERVICE)  # unlike a command it lives for years
     folders = plans or plans_folder(), out or published_folder()
     with progress.shown():
-        service.serve(*folders, port, runs_at_once, ready=_print_address)
-
-
-def _print_address(address: str) -> None:
-    print(address, flush=True)
+        service.serve(*folders, port, runs_at_once, ready=partial(print, flush=True))
 
 
 def deploy(

@@ -14,9 +14,6 @@ requires, unless the plan states them (``publication``: publisher, contact, cura
 intended_use).
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from schemas.bundle.manifest import Manifest
 from schemas.documents.codebook import codebook
 from schemas.documents.croissant import croissant
@@ -39,17 +36,8 @@ DOCUMENTS = {
 }
 
 
-_LAST: list[tuple[Manifest, dict[str, str]]] = []
-
-
-def documents(manifest: Manifest) -> Mapping[str, str]:
+def documents(manifest: Manifest) -> dict[str, str]:
     """The text of every document, by its path in the bundle."""
-    # Cached for the last manifest, because a bundle is verified twice while it is made; read-only.
-    for known, found in _LAST:
-        if known == manifest:
-            return MappingProxyType(found)
     plan = published_plan(manifest.plan)
     every = {path: write(manifest, plan) for path, write in DOCUMENTS.items()}
-    found = {path: text for path, text in every.items() if text}
-    _LAST[:] = [(manifest, found)]
-    return MappingProxyType(found)
+    return {path: text for path, text in every.items() if text}

@@ -40,36 +40,32 @@ def tag_run(dataset: str) -> None:
 @step("explain")
 def show_explanation(plan: Plan) -> None:
     """Show what a release will cost and how accurate it will be, before anything is charged."""
-    from prefect.artifacts import create_markdown_artifact
-
     ledger = ledger_if_any()
     allowed = allowance_rows(plan, ledger) if ledger else []
-    create_markdown_artifact(
+    _show(
+        "cost-and-accuracy",
         explanation(*in_the_ledger(plan), allowed),
-        key="cost-and-accuracy",
-        description="What this release will cost and how accurate it will be",
+        "What this release will cost and how accurate it will be",
     )
 
 
 @step("show the earlier answer")
 def show_earlier(words: str) -> None:
     """Show that a question was asked before, and so costs nothing."""
-    from prefect.artifacts import create_markdown_artifact
-
-    sentence = f"{words[0].upper()}{words[1:]}."
-    create_markdown_artifact(sentence, key="cost-and-accuracy", description="Asked before")
+    _show("cost-and-accuracy", f"{words[0].upper()}{words[1:]}.", "Asked before")
 
 
 @step("show the preview")
 def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     """Show a disclosure officer what would be published."""
+    to_decide = f"To be approved or rejected: {plan.dataset} {release_id}"
+    _show("approval-preview", preview(plan, release_id, made), to_decide)
+
+
+def _show(key: str, markdown: str, description: str) -> None:
     from prefect.artifacts import create_markdown_artifact
 
-    create_markdown_artifact(
-        preview(plan, release_id, made),
-        key="approval-preview",
-        description=f"To be approved or rejected: {plan.dataset} {release_id}",
-    )
+    create_markdown_artifact(markdown, key=key, description=description)
 
 
 @step("show the audit")
@@ -98,7 +94,6 @@ def announce(plan: Plan, release_id: str, bundle: Path) -> None:
 
 
 def _announce(plan: Plan, release_id: str, bundle: Path) -> None:
-    """Create artifacts: a summary, the dataset's budget and a link to the bundle."""
     from prefect.artifacts import (
         create_link_artifact,
         create_markdown_artifact,

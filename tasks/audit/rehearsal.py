@@ -23,15 +23,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 
+from dpcore.arrays import Integers
 from dpcore.audit import survey_pairs
-from dpcore.audit.neighbours import last_cell, table
+from dpcore.audit.neighbours import last_cell
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
@@ -156,10 +157,20 @@ def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
         weighed = axis.name.startswith(STEPS)
         alone.append(axis.size - 1 if absent else int(weighed))
         unit.append(last if far or weighed or axis.name == SIZE else 0)
-    counted = [(_number(domain, alone), _others(plan))]
-    if far or plan.neighbours == "replace-one":
-        counted.append((_number(domain, unit), 1))
-    return table(domain, counted)
+    return _tally(
+        domain, domain.pack(np.array([alone, unit])), [_others(plan), _changed_units(plan, far)]
+    )
+
+
+def _changed_units(plan: Plan, far: bool) -> int:
+    """1 if the survey has the unit in which both surveys differ, else 0."""
+    return int(far or plan.neighbours == "replace-one")
+
+
+def _tally(domain: Domain, cells: Integers, counts: Sequence[int]) -> Tally:
+    """The tally of cells that have these numbers of records, or none."""
+    records = np.array(counts)
+    return Tally.of(domain, cells[records > 0], records[records > 0])
 
 
 def _periods(plan: Plan, far: bool) -> Sequence[int]:
@@ -178,44 +189,39 @@ def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
     """The tally of the records of ``_write_survey``: for the changed unit, only of its first periods."""
     assert plan.series
     assert plan.unit
-    unit = last_cell(domain) if far else [0] * len(domain.axes)
-    counted = [(0, _others(plan))]
-    if far or plan.neighbours == "replace-one":
-        for period in _periods(plan, far)[: plan.series.most]:
-            named = zip(domain.names, unit, strict=True)
-            codes = [period if name == plan.series.column else code for name, code in named]
-            counted.append((_number(domain, codes), plan.unit.max_rows))
-    return table(domain, counted)
+    first = [0] * len(domain.axes)
+    unit = last_cell(domain) if far else first
+    codes, counts = [first], [_others(plan)]
+    for period in _periods(plan, far)[: plan.series.most]:
+        named = zip(domain.names, unit, strict=True)
+        codes.append([period if name == plan.series.column else code for name, code in named])
+        counts.append(plan.unit.max_rows * _changed_units(plan, far))
+    return _tally(domain, domain.pack(np.array(codes)), counts)
 
 
 def _text_tally(plan: Plan, release: FoundCategories, far: bool) -> Tally:
     """The tally of the texts of ``_write_survey``, in one record of each unit."""
-    texts, counts = _one_each(plan, plan.columns[release.column], far)
-    return Tally.of(release.domain, cells_of(texts), np.array(counts))
+    texts = _of_others_and_changed(plan.columns[release.column], far)
+    counts = [_others(plan), _changed_units(plan, far)]
+    return _tally(release.domain, cells_of(texts), counts)
 
 
 def _range_tally(plan: Plan, release: FoundBounds, far: bool) -> Tally:
     """The tally of the ranges of numbers of ``_write_survey``, in one record of each unit."""
-    numbers, counts = _one_each(plan, plan.columns[release.domain.names[0]], far)
+    numbers = _of_others_and_changed(plan.columns[release.domain.names[0]], far)
     cells = np.searchsorted(EDGES, numbers, side="right") - 1
-    return Tally.of(release.domain, cells, np.array(counts))
+    return _tally(release.domain, cells, [_others(plan), _changed_units(plan, far)])
 
 
-def _one_each(plan: Plan, column: Column, far: bool) -> tuple[Sequence[Any], Sequence[int]]:
-    """The values in one record of each unit, and the number of units with each value."""
+def _of_others_and_changed(column: Column, far: bool) -> tuple[Any, Any]:
+    """The values of the other units and of the changed one."""
     first, last = _ends(column)
-    counted = [(first, _others(plan))]
-    if far or plan.neighbours == "replace-one":
-        counted.append((last if far else first, 1))
-    values, counts = zip(*(each for each in counted if each[1]), strict=True)
-    return values, counts
+    return first, last if far else first
 
 
 def _at_points(tally: Tally) -> Tally:
     """The tally with values at a bound moved to the bound's own cell, if it is a point mass."""
     domain = tally.domain
-    if not any(isinstance(axis, Grid) and axis.points for axis in domain.axes):
-        return tally
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):
         if isinstance(axis, Grid) and axis.points:
@@ -240,16 +246,8 @@ def _where_equal(plan: Plan, tally: Tally) -> Tally:
     return Tally.of(domain, domain.pack(codes), tally.counts)
 
 
-def _number(domain: Domain, codes: Sequence[int]) -> int:
-    """The row-major number of a cell."""
-    return reduce(
-        lambda number, each: number * each[0] + each[1], zip(domain.shape, codes, strict=True), 0
-    )
-
-
 @contextmanager
 def _writer() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection that writes made-up surveys."""
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         hide_bar(connection)
         yield connection
@@ -265,7 +263,7 @@ def _write_survey(
     keeps, in each of its periods. Its records have too large a weight, and all others a weight of one
     step.  Where a row counts several records, there are two rows.
     """
-    there = far or plan.neighbours == "replace-one"
+    there = _changed_units(plan, far)
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
     value = _last if far else _first

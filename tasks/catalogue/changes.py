@@ -60,7 +60,6 @@ def _by_name(part: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Ma
 
 
 def _of_part(old: Mapping[str, Any], new: Mapping[str, Any], words: str) -> list[str]:
-    """Sentences on new, removed and changed entries in one section of the plans."""
     differ = {
         "new": [name for name in new if name not in old],
         "removed": [name for name in old if name not in new],

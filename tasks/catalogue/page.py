@@ -123,8 +123,7 @@ def _listing(dataset: Dataset, ambiguous: bool, site: Path) -> Listing:
     entries = [_entry(bundle, before, site) for bundle, before in dataset.in_turn]
     words = [
         text
-        for bundle in dataset.bundles
-        for manifest in (bundle.manifest,)
+        for manifest in (bundle.manifest for bundle in dataset.bundles)
         for text in (
             manifest.dataset,
             manifest.release_id,
@@ -165,7 +164,7 @@ def _timeline(dataset: Dataset) -> Figure:
         f" {granted.coordinates[0]}; the newest"
         " report also shows charges of other releases"
     )
-    return Figure(title, says, waterfall(history, title, says))
+    return Figure(title, says, [waterfall(history)])
 
 
 def _counted(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from schemas.bundle.table_file import TableFile
 from schemas.plan.series import of_any_run
 from tasks.catalogue.bundles import CheckedBundle, Dataset
 from tasks.charts.band import CurveWithBand, band
-from tasks.charts.chart import Axis, chart
+from tasks.charts.chart import Axis
 from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Figure, read_columns
 
@@ -94,7 +94,7 @@ def _figures(
             counts = numbers_of is NUMBERS
             side = Axis("Records" if counts else "Estimate", zero=counts)
             panel = band(curve, Axis("Period", ticks=ticks), side)
-            yield Figure(title, says, chart(title, says, [panel]), table)
+            yield Figure(title, says, [panel], table)
 
 
 def _row(
@@ -102,7 +102,7 @@ def _row(
 ) -> list[float]:
     """The estimate and the interval of one cell; NaN if the table lacks it."""
     row = np.flatnonzero(table["quantity"] == quantity)[cell]
-    return [float(np.ma.filled(np.ma.asarray(table[name][row], float), np.nan)) for name in names]
+    return [float(table[name][row]) for name in names]
 
 
 def _periods(

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import bars as drawn_bars
 from tasks.charts.marks import dots, down, spans
 from tasks.charts.svg import figure
@@ -14,44 +13,34 @@ from tasks.charts.svg import figure
 
 @dataclass(frozen=True)
 class Bar:
-    """A number with its interval; ``other`` is a second number to compare with it."""
+    """A number with its interval."""
 
     label: str
     value: float
     lower: float
     upper: float
-    other: float | None = None
 
 
 def bars(
     rows: Sequence[Bar],
-    title: str,
-    description: str,
     unit: str,
-    key: Sequence[tuple[str, str]] = (),
     write: Callable[[float], str] = figure,
-) -> Markup:
+    key: Sequence[tuple[str, str]] = (),
+    others: Sequence[float] | None = None,
+) -> list[Panel]:
     """Horizontal bars with their intervals, if any; if there are many rows, only some are labelled.
 
-    A row without a value (NaN) has an interval and no bar.
+    A row without a value (NaN) has an interval and no bar. ``others``: numbers to compare with the
+    rows; they get the bars, and the rows get dots.
     """
-    places = np.arange(len(rows)) + 0.5
-    length = np.array([row.value if row.other is None else row.other for row in rows])
+    places, values = np.arange(len(rows)) + 0.5, np.array([row.value for row in rows])
+    length, class_ = (values, "bar") if others is None else (np.array(others), "other")
     known = np.isfinite(length)
-    value = [row.value if row.other is not None else np.nan for row in rows]
     marks = [
-        drawn_bars(
-            places[known],
-            length[known],
-            class_=[
-                "bar" if rows[i].other is None else "other" for i in np.flatnonzero(known).tolist()
-            ],
-        ),
+        drawn_bars(places[known], length[known], class_=class_),
         spans(places, [row.lower for row in rows], [row.upper for row in rows]),
-        dots(value, places),
+        *([] if others is None else [dots(values, places)]),
         down(0.0),
     ]
     names = Axis(names=[row.label for row in rows])
-    return chart(
-        title, description, [Panel(marks, Axis(unit, zero=True, write=write), names, key=key)]
-    )
+    return [Panel(marks, Axis(unit, zero=True, write=write), names, key=key)]

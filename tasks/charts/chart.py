@@ -132,7 +132,6 @@ def alike(panels: Sequence[Panel]) -> list[Panel]:
 def _words(
     text: str, x: float, y: float, room: float, class_: str, anchor: str = "start"
 ) -> list[Markup]:
-    """A text in one line or two."""
     room /= WIDER.get(class_, 1.0)
     lines = _two_lines(text, room) if text else []
     spot = {"class_": class_, "text_anchor": anchor}

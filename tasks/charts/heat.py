@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from markupsafe import Markup
 
 from dpcore.arrays import Booleans, Floats
-from tasks.charts.chart import LINE, WIDEST, WIDTH, Axis, Panel, chart
+from tasks.charts.chart import LINE, WIDEST, WIDTH, Axis, Panel
 from tasks.charts.marks import Mark, bars, texts, tiles
 from tasks.charts.svg import Scale, figure, text_width
 
@@ -25,10 +24,8 @@ def heat_map(
     values: Floats,
     rows: Axis,
     columns: Axis,
-    title: str,
-    description: str,
     doubtful: Booleans | None = None,
-) -> Markup:
+) -> list[Panel]:
     """A table (rows, columns) in shades, on a square-root scale so that small numbers show; cells with
     enough room also show their numbers.
 
@@ -51,7 +48,7 @@ def heat_map(
         classes = ["low" if shade < SHADES // 2 else "high" for shade in shades.ravel()]
         marks.append(texts(j, i, written, classes))
     shown = Panel(marks, columns, rows, step=step, height=step * shape[0])
-    return chart(title, description, [shown, _shades(largest)])
+    return [shown, _shades(largest)]
 
 
 def _shades(largest: float) -> Panel:

@@ -171,12 +171,10 @@ def tiles(mask: Booleans, class_: str) -> Mark:
 
 
 def _each(class_: Classes) -> Iterable[str]:
-    """The class of each point."""
     return repeat(class_) if isinstance(class_, str) else class_
 
 
 def _without_gaps(points: Points) -> Iterator[list[tuple[float, ...]]]:
-    """Yield runs of points without NaN."""
     for known, part in groupby(points, key=lambda point: all(v == v for v in point)):
         if known:
             yield list(part)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from markupsafe import Markup
 
 from dpcore.arrays import Floats
 from dpcore.estimates.shapes import Shape
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import Mark, area, line
 
 KEY = (("band", "real records"), ("whisker", "synthetic records"))
 
 
-def number_chart(name: str, shape: Shape, title: str, says: str) -> Markup:
+def number_chart(name: str, shape: Shape) -> list[Panel]:
     """A histogram and distribution functions: real records filled, synthetic records as a line."""
     curves = shape.curves
     corners = np.repeat(curves.edges, 2)[1:-1]
@@ -30,11 +29,10 @@ def number_chart(name: str, shape: Shape, title: str, says: str) -> Markup:
         for of in ("in each bar", "with at most this value")
     ]
     whole = replace(shares[1], low=0.0, high=1.0)
-    panels = [
+    return [
         Panel(bars, replace(below, title="", ticks={}), shares[0], key=KEY, height=96),
         Panel(at_most, below, whole, height=84),
     ]
-    return chart(title, says, panels)
 
 
 def _both(x: Floats, real: Floats, synthetic: Floats) -> list[Mark]:

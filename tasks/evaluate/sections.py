@@ -1,4 +1,4 @@
-"""The sections of an evaluation: charts and tables, for a page and for the terminal."""
+"""An evaluation for readers: as an HTML page, and as text for the terminal without its charts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tasks.charts.heat import heat_map
 from tasks.charts.svg import figure
 from tasks.evaluate.charts import number_chart
 from tasks.evaluate.compare import Evaluation
+from tasks.explain.tables import text_table
+from tasks.report.page import render
 from tasks.report.parts import DataTable, Figure
 
 WORST = 15
@@ -29,14 +31,41 @@ class PageSection:
     tables: Sequence[DataTable] = ()
 
 
-def left_out(e: Evaluation) -> str:
+def evaluation_page(evaluation: Evaluation, title: str, warning: str | None = None) -> str:
+    """The whole page, with ``warning`` above it."""
+    return render(
+        "evaluation.html",
+        title=title,
+        warning=warning,
+        evaluation=evaluation,
+        summary=_summary(evaluation),
+        left_out=_left_out(evaluation),
+        sections=list(_sections(evaluation)),
+    )
+
+
+def evaluation_text(e: Evaluation) -> str:
+    """The evaluation's results as tables of text."""
+    said = (
+        f"{e.real_records:,} real and {e.synthetic_records:,} synthetic records,"
+        f" {len(e.columns)} columns{_left_out(e)}"
+    )
+    tables = [_summary(e), *(table for section in _sections(e) for table in section.tables)]
+    return "\n\n".join([said, *map(_as_text, tables)])
+
+
+def _as_text(table: DataTable) -> str:
+    rows = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+    return f"{table.caption}\n{text_table(rows)}"
+
+
+def _left_out(e: Evaluation) -> str:
     """Words that continue a sentence: columns that are not compared, and why."""
     why = {"in only one table": e.left_out, "without a value, and left out": e.empty}
     return "".join(f"; {words}: {', '.join(names)}" for words, names in why.items() if names)
 
 
-def summary(e: Evaluation) -> DataTable:
-    """A table with one line for each measure."""
+def _summary(e: Evaluation) -> DataTable:
     rows = [
         (
             f"Distance of {ways}-way margins",
@@ -73,8 +102,7 @@ def summary(e: Evaluation) -> DataTable:
     )
 
 
-def sections_of(e: Evaluation) -> Iterator[PageSection]:
-    """The sections for which there are results."""
+def _sections(e: Evaluation) -> Iterator[PageSection]:
     yield _margins(e)
     if e.shapes:
         yield _numbers(e)
@@ -105,7 +133,7 @@ def _margins(e: Evaluation) -> PageSection:
         "Tables of columns",
         "The total variation of a table is half the sum, over its cells, of the absolute differences"
         " between real and synthetic shares: the largest difference in the share of any group of cells.",
-        [Figure(title, says, heat_map(100 * values, side, side, title, says))],
+        [Figure(title, says, heat_map(100 * values, side, side))],
         [
             DataTable(
                 "Total variation by number of columns",
@@ -127,7 +155,7 @@ def _numbers(e: Evaluation) -> PageSection:
                 f"; the bars leave out {figure(value)}, the value of {real} of the real and {synthetic}"
                 " of the synthetic records"
             )
-        figures.append(Figure(name, says, number_chart(name, shape, name, says)))
+        figures.append(Figure(name, says, number_chart(name, shape)))
     quantiles = DataTable(
         "Quantiles, real / synthetic",
         ("Column", "5%", "25%", "50%", "75%", "95%"),

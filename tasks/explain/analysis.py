@@ -24,7 +24,7 @@ from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.survey.supposed import supposed_shares as typical_of
 from tasks.inference.fit import Fit, answering, fit, unanswered
-from tasks.inference.measured import fit_measured
+from tasks.inference.measured import expect_measured
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
@@ -45,7 +45,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     ``InputError``, which names the missing measurements, if the plan does not support the model.
     """
     answers = answering(plan, formula)
-    found = fit_measured(plan, None, formula, family, partial(supposed_shares, plan))
+    found = expect_measured(plan, partial(supposed_shares, plan), formula, family)
     if found:
         alone = isinstance(plan.of_period[found[0]], MeasuredModel)
         return found[0], found[1] if alone else _related(found[1])

@@ -16,7 +16,7 @@ from dpcore.releases.tables.quality import RecordQuality
 from schemas.plan import Plan
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
-from schemas.survey.supposed import supposed_shares
+from tasks.explain.analysis import supposed_shares
 
 FAR = 1 / 3
 """A limit below this fraction of the expected distance, which is an upper bound, will hardly be met."""
@@ -55,7 +55,7 @@ def hardly_met(plan: Plan) -> Iterator[str]:
         source = plan.built[name]
         if not isinstance(source, Microdata | CompressedMicrodata):
             continue
-        shares = supposed_shares(plan.columns, source.domain.axes)
+        shares = supposed_shares(plan, source.domain)
         expected = min(median(apart for apart, _ in graded_distances(source, shares)), 1.0)
         for each in judge.criteria:
             several = isinstance(each, Distance) and all(len(names) > 1 for names in each.sets)

@@ -9,7 +9,7 @@ records it predicts the grades that their bundle will give to the tables that th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,6 @@ from dpcore.advice.usable import (
     relative_error,
     verdict,
 )
-from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
@@ -36,8 +35,7 @@ from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
-from schemas.survey.supposed import supposed_shares
-from tasks.explain.analysis import expected_fit, largest_ratio
+from tasks.explain.analysis import expected_fit, largest_ratio, supposed_shares
 from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
@@ -71,45 +69,57 @@ class Verdict:
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
     for name, built in plan.of_period.items():
-        if name in plan.inside_bins and isinstance(built, Margins):
-            continue  # its cells serve to draw records and are not read one by one
-        split = ""
-        if isinstance(built, Microdata | CompressedMicrodata):
-            distances = graded_distances(built, _shares(plan, built))
-            says, error, split = _verdict_on_tables(distances), None, _split(distances)
-            words, hidden = _of_tables(distances, split), list[str]()
-        else:
-            error = None if name in plan.finding else relative_error(built, _shares(plan, built))
-            if error is None:
-                continue
-            hidden = hidden_terms(built, _shares(plan, built))
-            says, words = verdict(error), in_words(built, error, hidden)
-        enough, aim = None, GOOD_WORD
-        # Unless noise hides a term, a measured model's error at other budgets follows from this one,
-        # without a search; for groups, noise may hide their sizes.
-        scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
-        if says != GOOD_WORD and scales and error and math.isfinite(error):
-            enough = _at_least(_scaled(plan, error / GOOD))
-        elif says != GOOD_WORD:
-            enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))
-            if enough is None and says == NOT_USABLE:
-                enough, aim = (
-                    least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)),
-                    ROUGH_WORD,
-                )
-        yield Verdict(name, says, words, built.finer, enough, aim, split)
+        # Cells inside bins serve to draw records and are not read one by one.
+        inside = name in plan.inside_bins and isinstance(built, Margins)
+        if not inside and name not in plan.finding:
+            yield from _of_release(plan, name, built)
     for each in plan.analyses:
         with suppress(InputError):
-            ratio = _expected_ratio(plan, each)
-            words = (
-                f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
-                if math.isfinite(ratio)
-                else "noise hides the correlations of its terms"
-            )
-            says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
-            enough = _at_least(wanted)
-            known = None if says == GOOD_WORD else enough
-            yield Verdict(each.name, says, words, FEWER_TERMS, known)
+            yield _of_analysis(plan, each)
+
+
+def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
+    shares = supposed_shares(plan, built.domain)
+    if isinstance(built, Microdata | CompressedMicrodata):
+        distances = graded_distances(built, shares)
+        says, split = _verdict_on_tables(distances), _split(distances)
+        words, known = _of_tables(distances, split), _enough(plan, name, says)
+        yield Verdict(name, says, words, built.finer, *known, split)
+        return
+    error = relative_error(built, shares)
+    if error is None:
+        return
+    says, hidden = verdict(error), hidden_terms(built, shares)
+    # Unless noise hides a term, a measured model's error at other budgets follows from this one,
+    # without a search; for groups, noise may hide their sizes.
+    scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
+    if says != GOOD_WORD and scales and math.isfinite(error):
+        known = _at_least(_scaled(plan, error / GOOD)), GOOD_WORD
+    else:
+        known = _enough(plan, name, says)
+    yield Verdict(name, says, in_words(built, error, hidden), built.finer, *known)
+
+
+def _enough(plan: Plan, name: str, says: str) -> tuple[Fraction | None, str]:
+    """The least amount with which a release that is not good would be good, or else rough, and which."""
+    if says == GOOD_WORD:
+        return None, GOOD_WORD
+    enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))
+    if enough is not None or says != NOT_USABLE:
+        return enough, GOOD_WORD
+    return least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)), ROUGH_WORD
+
+
+def _of_analysis(plan: Plan, model: Analysis) -> Verdict:
+    ratio = _expected_ratio(plan, model)
+    words = (
+        f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
+        if math.isfinite(ratio)
+        else "noise hides the correlations of its terms"
+    )
+    says = verdict(GOOD * ratio)
+    known = None if says == GOOD_WORD else _at_least(_wanted(plan, model, ratio))
+    return Verdict(model.name, says, words, FEWER_TERMS, known)
 
 
 def _expected_ratio(plan: Plan, model: Analysis) -> float:
@@ -144,9 +154,9 @@ def _at_least(loss: float) -> Fraction | None:
 def _reaches(plan: Plan, aim: str, release: Release) -> bool:
     built = release.of_period
     if isinstance(built, Microdata | CompressedMicrodata):
-        says = _verdict_on_tables(graded_distances(built, _shares(plan, built)))
+        says = _verdict_on_tables(graded_distances(built, supposed_shares(plan, built.domain)))
     else:
-        error = relative_error(built, _shares(plan, built))
+        error = relative_error(built, supposed_shares(plan, built.domain))
         says = NOT_USABLE if error is None else verdict(error)
     return VERDICTS.index(says) >= VERDICTS.index(aim)
 
@@ -170,10 +180,6 @@ def _of_tables(distances: Sequence[tuple[float, float]], split: str) -> str:
     percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
     differ = f"; the bundle will grade its tables about {split}" * bool(split)
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
-
-
-def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
-    return supposed_shares(plan.columns, built.domain.axes)
 
 
 def verdict_text(plan: Plan) -> list[str]:

@@ -76,34 +76,51 @@ def _about_event(plan: Plan, formula: str) -> str:
     return f"{{{answer.strip()} == {event!r}}} ~ {terms.strip()}"
 
 
-def fit_measured(
-    plan: Plan,
-    draws: Draws | None,
-    formula: str,
-    family: str,
-    shares: Shares | None = None,
-) -> tuple[str, Fit] | None:
+def fit_measured(plan: Plan, draws: Draws, formula: str, family: str) -> tuple[str, Fit] | None:
     """The release that answers, and its fit; None if tables of counts may answer.
 
-    ``draws``: None before the draws, for the fit expected for columns with these ``shares``. Raises
-    ``InputError`` if nothing in the plan can answer, or the model has no solution.
+    Raises ``InputError`` if nothing in the plan can answer, or the model has no solution.
     """
+    return _answer(
+        plan,
+        formula,
+        family,
+        fitted=lambda release: release.fitted(draws(release.name)),
+        points_of=lambda release: release.points(draws(release.name)),
+    )
+
+
+def expect_measured(
+    plan: Plan, shares: Shares, formula: str, family: str
+) -> tuple[str, Fit] | None:
+    """``fit_measured`` before the draws: the fit expected for columns with these ``shares``."""
+
+    def fitted(release: MeasuredModel) -> ModelFit:
+        assert release.terms is not None
+        return expected_model(release, shares(Domain(release.terms.axes)))
+
+    def points_of(release: Moments) -> Points:
+        return release.supposed(shares(release.domain))
+
+    return _answer(plan, formula, family, fitted, points_of)
+
+
+def _answer(
+    plan: Plan,
+    formula: str,
+    family: str,
+    fitted: Callable[[MeasuredModel], ModelFit],
+    points_of: Callable[[Moments], Points],
+) -> tuple[str, Fit] | None:
     models = list[str]()
     for release in plan.of_period.values():
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if family == release.family and (same := _in_words_of(release, formula)):
-                answer = _fitted(release, draws, shares).changed(same.change)
+                answer = fitted(release).changed(same.change)
                 answer = answer._replace(values=answer.values + same.added)
                 assumed = *release.design.assumed, *plan.cut_off
                 return release.name, _fit_of(same, family, answer).assuming(assumed)
-
-    def points_of(of: Moments) -> Points:
-        if draws:
-            return of.points(draws(of.name))
-        assert shares is not None
-        return of.supposed(shares(of.domain))
-
     found = fit_moments(plan, points_of, formula, family)
     if found is None and models and not answering(plan):
         raise InputError(
@@ -148,14 +165,6 @@ def _fit_of(same: _SameModel, family: str, found: ModelFit) -> Fit:
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
     return fit_of(same.formula, family, same.names, (found.values, sampling, privacy), HIDDEN)
-
-
-def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> ModelFit:
-    assert release.terms is not None
-    if draws:
-        return release.fitted(draws(release.name))
-    assert shares is not None
-    return expected_model(release, shares(Domain(release.terms.axes)))
 
 
 def _in_words_of(release: MeasuredModel, formula: str) -> _SameModel | None:

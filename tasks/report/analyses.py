@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import AnalysisRecord
 from schemas.releases.formulas import CONSTANT
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import bars, dots, down, spans, texts
 from tasks.charts.svg import supported
 from tasks.report.cells import Columns
@@ -81,9 +80,9 @@ def _drawn(
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [term_name(columns, terms, term) for term in terms]
-    drawn = _intervals(found, shown, [names[i] for i in shown], says, MODELS[family][1])
+    panel = _intervals(found, shown, [names[i] for i in shown], MODELS[family][1])
     numbers = _numbers(formula, path, found, names)
-    return Drawn([Figure(TITLE, says, drawn, numbers)], notes)
+    return Drawn([Figure(TITLE, says, [panel], numbers)], notes)
 
 
 def _numbers(
@@ -91,7 +90,7 @@ def _numbers(
 ) -> DataTable:
     rows: list[tuple[str, ...]] = []
     names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
-    values = {name: np.ma.filled(found[name].astype(float), np.nan) for name in names}
+    values = {name: found[name].astype(float) for name in names}
     for i, term in enumerate(terms):
         estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
         if np.isfinite(low):
@@ -108,13 +107,11 @@ def _intervals(
     found: Mapping[str, NDArray[Any]],
     rows: Sequence[int],
     names: Sequence[str],
-    says: str,
     unit: str,
-) -> Markup:
-    """A coefficient plot: intervals, and a line at zero."""
+) -> Panel:
     places = np.arange(len(rows)) + 0.5
     estimate, error, low, high = (
-        np.ma.filled(found[name][list(rows)].astype(float), np.nan)
+        found[name][list(rows)].astype(float)
         for name in ("estimate", "sampling_error", "lower_95", "upper_95")
     )
     known = np.isfinite(low)
@@ -134,5 +131,4 @@ def _intervals(
             "start",
         ),
     ]
-    panel = Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)
-    return chart(TITLE, says, [panel])
+    return Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)

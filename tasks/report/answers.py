@@ -107,9 +107,7 @@ def answer_of_means(source: Source, chance: float) -> Answer:
     found = source.read(source.record.tables[0])
     by = [axis.name for axis in release.domain.axes[:-1]]
     labels = [read_labels(found, name, columns, category) for name in by]
-    numbers = [
-        np.ma.filled(found[name].astype(float), np.nan) for name in ("mean", "standard_error")
-    ]
+    numbers = [found[name].astype(float) for name in ("mean", "standard_error")]
     ends = release.intervals(source.noisy, 1 - chance)
     groups = []
     for i, (mean, error, low, high) in enumerate(zip(*numbers, *ends, strict=True)):

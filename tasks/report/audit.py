@@ -31,7 +31,7 @@ WORDS = (
 
 
 def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
-    """Charts and tables of the claimed privacy loss and of the lower bounds from attacks."""
+    """Tables of the claimed privacy loss and of the lower bounds from attacks."""
     tables = [_together(audit), *([_alone(of_each)] if of_each else [])]
     return Drawn((), (*TRIED, *WORDS), tables)
 

@@ -144,6 +144,14 @@ def read_labels(
     return [NULL if key is None else write(key, column) for key in _keys(table, name)]
 
 
+def row_labels(
+    table: Mapping[str, NDArray[Any]], names: Sequence[str], columns: Columns
+) -> list[str]:
+    """The label of each row of a table, joined from its labels on several sides."""
+    sides = [read_labels(table, name, columns) for name in names]
+    return [", ".join(words) for words in zip(*sides, strict=True)]
+
+
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """The most accurate unbiased counts of a table: from all releases, or adjusted between tables."""
     return next(table[name] for name in (BEST[0], "estimate", "noisy_count") if name in table)

@@ -127,13 +127,13 @@ def one_way(counts: Counts, path: str) -> Figure:
     says = f"Each bar is one {counts.number}, each line its 90% interval, {counts.plus_minus}"
     if np.any(counts.value < counts.lower):
         says += f"; the interval is for the exact {counts.unit.number}, which is never negative"
-    numbers, drawn = count_table(counts, path), _bars(counts)
+    numbers, drawn = count_table(counts, path), bars_of(counts)
     if len(drawn) > LONG:
         clear = counts.value > SURE * counts.error
         drawn = [drawn[i] for i in _between_empty_ends(clear, counts.keys[0][-1] is None, 1)]
     if left := len(numbers.rows) - len(drawn):
         says += f"; {left:,} cells below and above these may be empty, and are in the numbers"
-    return Figure(title, says, bars(drawn, title, says, counts.unit.things), numbers)
+    return Figure(title, says, bars(drawn, counts.unit.things), numbers)
 
 
 def _between_empty_ends(clear: Booleans, null: bool, more: int = 0) -> list[int]:
@@ -172,8 +172,7 @@ def two_way(counts: Counts, path: str, columns: Columns) -> Figure:
         Axis(called, [side[i] for i in places])
         for called, side, places in zip(counts.titles, counts.sides, shown, strict=True)
     )
-    shades = heat_map(value, rows, across, title, says, doubtful)
-    return Figure(title, says, shades, count_table(counts, path))
+    return Figure(title, says, heat_map(value, rows, across, doubtful), count_table(counts, path))
 
 
 def largest(
@@ -188,15 +187,16 @@ def largest(
         + "; the largest of many noisy numbers tend to be too large"
         * (len(order) < len(noisy(table)))
     )
-    rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
+    rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(bars_of(counts), 1)]
     plain = count_table(counts, path)
     numbered = [(f"no. {i}", *row[-2:], *row[:-2]) for i, row in enumerate(plain.rows, 1)]
     header = ("Bar", *plain.header[-2:], *plain.header[:-2])
     described = DataTable(plain.caption, header, numbered)
-    return Figure(title, says, bars(rows, title, says, counts.unit.things), described, needed=True)
+    return Figure(title, says, bars(rows, counts.unit.things), described, needed=True)
 
 
-def _bars(counts: Counts) -> list[Bar]:
+def bars_of(counts: Counts) -> list[Bar]:
+    """One bar for each cell."""
     ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
     return [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
 

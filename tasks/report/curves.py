@@ -1,24 +1,73 @@
-"""Mean curves on the page: a line with its bands for each group, on one scale."""
+"""Curves of groups on the page: a line with its bands for each group, all on one scale."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.releases.densities.banded import BAND
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.numbers.mean_curve import TIME, MeanCurve
 from dpcore.releases.table import ENDS, UNKNOWN
 from schemas.releases.mean_curve import MeanCurveSection
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import LEGIBLE, CurveWithBand, band
-from tasks.charts.chart import Axis, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.svg import figure, supported
-from tasks.report.cells import quoted, read_labels
-from tasks.report.density import BANDS, MOST_CURVES
+from tasks.report.cells import quoted, row_labels
+from tasks.report.density import BANDS, along, hidden_rows, notes_on
 from tasks.report.parts import DataTable, Drawn, Figure, Source
+
+MOST_CURVES = 12
+"""A picture shows at most this many groups; the table has all groups."""
+
+Rows = Mapping[str, NDArray[Any]]
+"""The columns of some rows of a table."""
+
+
+def draw_curves(source: Source) -> Drawn:
+    """Charts of the grid of one column for each group. Grids of two columns have no picture."""
+    release, table = source.release, source.read(source.record.tables[0])
+    assert isinstance(release, DensityOfParts)
+    columns, (name, *others) = source.plan.described_columns, release.each.domain.names
+    if others:
+        return Drawn()
+    by = release.by.names
+    groups = _by_group(table, row_labels(table, by, columns))
+    known = _known(groups)
+    of_groups = " and ".join(quoted(each, columns) for each in by)
+    title = f"Density of {quoted(name, columns)} by {of_groups}"
+    if not known:
+        return Drawn(notes=[f"{title}: no value for any group, {UNKNOWN}."])
+    shown = _first(known)
+    highest = max(float(rows["upper_90"].max()) for rows in shown.values())
+    y = Axis("Share of the group's records per unit", low=0.0, high=highest)
+    says = (
+        "Lines: noisy estimates, all on one scale. Shaded bands: 90% intervals for the exact kernel"
+        f" estimates at each point{notes_on(release.each)}{_left_out(groups, known)}"
+    )
+
+    def curve(rows: Rows) -> CurveWithBand:
+        return CurveWithBand(rows[name], rows["estimate"], rows["lower_90"], rows["upper_90"])
+
+    panels = _panels(shown, curve, along(name, columns), y, 90)
+    error = {label: figure(float(rows["standard_error"].mean())) for label, rows in known.items()}
+    numbers = DataTable(
+        f"{title}: typical standard errors",
+        ("Group", "Noisy number of records", "Standard error of the density, on average"),
+        [
+            [label, figure(size), error.get(label, f"no value: {UNKNOWN}")]
+            for label, size in zip(groups, source.record.facts["noisy_rows"], strict=True)
+        ],
+    )
+    return Drawn([Figure(title, says, panels, numbers)])
 
 
 def draw_mean_curves(source: Source) -> Drawn:
-    """The published points of each curve, joined by straight lines."""
+    """The published points of each mean curve, joined by straight lines."""
     release, section = source.release, source.plan.section(source.record.name)
     assert isinstance(release, MeanCurve)
     assert isinstance(section, MeanCurveSection)
@@ -28,44 +77,75 @@ def draw_mean_curves(source: Source) -> Drawn:
     assert not isinstance(first, CategoricalColumn)
     of_groups = f" by {' and '.join(quoted(name, columns) for name in by)}" if by else ""
     title = f"Mean curve of {section.curve.replace('-', ' ')}{of_groups}"
-    labels = [""] * len(table[TIME])
-    if by:
-        words = [read_labels(table, name, columns) for name in by]
-        labels = [", ".join(each) for each in zip(*words, strict=True)]
-    of_each = {label: np.array([other == label for other in labels]) for label in labels}
-    hidden = np.isnan(table["estimate"])
-    known = [label for label, here in of_each.items() if not hidden[here].all()]
+    labels = row_labels(table, by, columns) if by else [""] * len(table[TIME])
+    groups = _by_group(table, labels)
+    known = _known(groups)
     if not known:
         return Drawn(notes=[f"{title}: no value, {UNKNOWN}."])
-    shown = known[:MOST_CURVES]
-    ends = [table[end][np.isin(labels, shown)] for end in BAND]
+    shown = _first(known)
+    lower, upper = (np.concatenate([rows[end] for rows in shown.values()]) for end in BAND)
+    low, high = float(lower.min()), float(upper.max())
     x = Axis("Time", low=release.times[0], high=release.times[-1])
-    low, high = float(ends[0].min()), float(ends[1].max())
     y = Axis(first.unit, low=low, high=high)
-    panels = []
-    for label in shown:
-        here = {name: values[of_each[label]] for name, values in table.items()}
-        curve = CurveWithBand(here[TIME], here["estimate"], *(here[end] for end in (*ENDS, *BAND)))
-        panels.append(replace(band(curve, x, y), heading=label, height=110 if by else 180))
-    panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
+
+    def curve(rows: Rows) -> CurveWithBand:
+        return CurveWithBand(rows[TIME], rows["estimate"], *(rows[end] for end in (*ENDS, *BAND)))
+
+    panels = _panels(shown, curve, x, y, 110 if by else 180)
     half = figure(float(f"{np.nanmean(table[BAND[1]] - table[BAND[0]]) / 2:.3g}"))
     says = (
         "Line: noisy mean of the records' curves. Shaded band: 90% interval at each time. The paler"
         f" band contains the whole curve{' of a group' * bool(by)} with 90% probability,"
         f" ±{half}{' ' * bool(first.unit)}{first.unit} on average"
     )
-    if float(np.nanmean(ends[1] - ends[0])) < LEGIBLE * (high - low):
+    if float(np.nanmean(upper - lower)) < LEGIBLE * (high - low):
         says += ", too little to be seen here"
-    if len(known) > len(shown):
-        says += f". The first {MOST_CURVES} of {len(known)} groups"
-    if len(known) < len(of_each):
-        says += f". {len(of_each) - len(known)} groups have no value: {UNKNOWN}"
+    says += _left_out(groups, known)
     rows = []
-    for i in np.flatnonzero(~hidden):
+    for i in np.flatnonzero(~hidden_rows(table)):
         values = [float(table[name][i]) for name in ("estimate", *ENDS, *BAND)]
         texts = supported(values, float(table["standard_error"][i]))
         rows.append([*[labels[i]] * bool(by), figure(float(table[TIME][i])), *texts])
     header = (*["Group"] * bool(by), "Time", "Estimate", *BANDS.values())
     numbers = DataTable(f"{title}, in numbers", header, rows, file.place)
-    picture = chart(title, says, panels)
-    return Drawn([Figure(title, says, picture, numbers)])
+    return Drawn([Figure(title, says, panels, numbers)])
+
+
+def _by_group(table: Rows, labels: Sequence[str]) -> dict[str, Rows]:
+    """The rows of each group; ``labels``: the group of each row."""
+    of_each = {label: np.array([other == label for other in labels]) for label in labels}
+    return {
+        label: {name: values[here] for name, values in table.items()}
+        for label, here in of_each.items()
+    }
+
+
+def _known(groups: Mapping[str, Rows]) -> dict[str, Rows]:
+    """The groups that have a value."""
+    return {label: rows for label, rows in groups.items() if not hidden_rows(rows).all()}
+
+
+def _first(known: Mapping[str, Rows]) -> dict[str, Rows]:
+    return dict(islice(known.items(), MOST_CURVES))
+
+
+def _left_out(groups: Mapping[str, Rows], known: Mapping[str, Rows]) -> str:
+    """Sentences on the groups that the picture leaves out; each begins with the full stop before it."""
+    more = f". The first {MOST_CURVES} of {len(known)} groups" * (len(known) > MOST_CURVES)
+    unknown = len(groups) - len(known)
+    return f"{more}. {unknown} groups have no value: {UNKNOWN}" if unknown else more
+
+
+def _panels(
+    shown: Mapping[str, Rows],
+    curve: Callable[[Rows], CurveWithBand],
+    x: Axis,
+    y: Axis,
+    height: float,
+) -> list[Panel]:
+    """One panel for each group; only the first has the key."""
+    panels = [
+        replace(band(curve(rows), x, y), heading=label, height=height)
+        for label, rows in shown.items()
+    ]
+    return [panels[0], *(replace(panel, key=()) for panel in panels[1:])]

@@ -14,15 +14,12 @@ from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.table import UNKNOWN
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import CurveWithBand, band, enlarged
-from tasks.charts.chart import Axis, chart
+from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map, of_numbers
 from tasks.charts.marks import down
 from tasks.charts.svg import figure
-from tasks.report.cells import Columns, figure_of, measured, quoted, read_labels
+from tasks.report.cells import Columns, figure_of, measured, quoted
 from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
-
-MOST_CURVES = 12
-"""A picture shows at most this many groups; the table has all groups."""
 
 MOST_POINTS = 25
 """The table of a curve lists this many points."""
@@ -42,13 +39,13 @@ def draw_curve(source: Source) -> Drawn:
     """Charts of the published grid of one or two columns. A grid of three columns has no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
-    if _hidden(table).all():
+    if hidden_rows(table).all():
         title = (
             f"Density of {' and '.join(quoted(n, source.plan.described_columns) for n in names)}"
         )
         return Drawn(notes=[f"{title}: no value, {UNKNOWN}."])
     if len(names) == 1:
-        columns, notes = source.plan.described_columns, _notes(source.release)
+        columns, notes = source.plan.described_columns, notes_on(source.release)
         drawn = _one_column(table, names[0], columns, notes)
         return Drawn(drawn, setting_drawn(source), tables=_at_points(source, names[0], columns))
     if len(names) > 2:
@@ -75,59 +72,12 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
     return [DataTable(title, header, rows, file.place)]
 
 
-def draw_curves(source: Source) -> Drawn:
-    """Charts of the grid of one column for each group, on one scale. For two columns, a note instead."""
-    release, table = source.release, source.read(source.record.tables[0])
-    assert isinstance(release, DensityOfParts)
-    columns, (name, *others) = source.plan.described_columns, release.each.domain.names
-    if others:
-        return Drawn()
-    groups = [read_labels(table, axis.name, columns) for axis in release.by.axes]
-    labels = [", ".join(words) for words in zip(*groups, strict=True)]
-    of_each = {label: np.array([other == label for other in labels]) for label in labels}
-    by = " and ".join(quoted(axis.name, columns) for axis in release.by.axes)
-    title = f"Density of {quoted(name, columns)} by {by}"
-    known = [label for label, here in of_each.items() if not _hidden(table)[here].all()]
-    if not known:
-        return Drawn(notes=[f"{title}: no value for any group, {UNKNOWN}."])
-    shown = known[:MOST_CURVES]
-    ends = (float(table[end][np.isin(labels, shown)].max()) for end in ("upper_90", "lower_90"))
-    y = Axis("Share of the group's records per unit", low=0.0, high=max(ends))
-    x = _along(name, columns)
-    more = f". The first {MOST_CURVES} of {len(known)} groups" * (len(known) > MOST_CURVES)
-    if len(known) < len(of_each):
-        more += f". {len(of_each) - len(known)} groups have no value: {UNKNOWN}"
-    says = (
-        "Lines: noisy estimates, all on one scale. Shaded bands: 90% intervals for the exact kernel"
-        f" estimates at each point{_notes(release.each)}{more}"
-    )
-    panels = []
-    for label in shown:
-        here = {column: values[of_each[label]] for column, values in table.items()}
-        curve = CurveWithBand(here[name], here["estimate"], here["lower_90"], here["upper_90"])
-        panels.append(replace(band(curve, x, y), heading=label, height=90))
-    panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
-    picture = chart(title, says, panels)
-    error = {
-        label: figure(float(table["standard_error"][of_each[label]].mean())) for label in known
-    }
-    numbers = DataTable(
-        f"{title}: typical standard errors",
-        ("Group", "Noisy number of records", "Standard error of the density, on average"),
-        [
-            [label, figure(rows), error.get(label, f"no value: {UNKNOWN}")]
-            for label, rows in zip(of_each, source.record.facts["noisy_rows"], strict=True)
-        ],
-    )
-    return Drawn([Figure(title, says, picture, numbers)])
-
-
-def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def hidden_rows(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """A mask of the rows without a value, in a table as read from its file."""
     return np.asarray(np.isnan(table["estimate"]))
 
 
-def _notes(release: Release) -> str:
+def notes_on(release: Release) -> str:
     """Notes on the divisor of all values, and on the scale if values were transformed."""
     smooth = release.smooth if isinstance(release, TunedDensity) else release
     smooth = smooth.each if isinstance(smooth, DensityOfParts) else smooth
@@ -161,7 +111,7 @@ def _one_column(
     )
     column = columns[name]
     assert not isinstance(column, CategoricalColumn)
-    x = _along(name, columns)
+    x = along(name, columns)
     y = Axis("Share of records per unit of the scale below", zero=True)
     panels = [panel for panel in (band(curve, x, y), enlarged(curve, x, y)) if panel]
     if column.point_masses:
@@ -169,11 +119,11 @@ def _one_column(
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
         shared = ("stem", "a value of many records, counted separately")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
-    picture = chart(title, says, panels)
-    return [Figure(title, says, picture, numbers)]
+    return [Figure(title, says, panels, numbers)]
 
 
-def _along(name: str, columns: Columns) -> Axis:
+def along(name: str, columns: Columns) -> Axis:
+    """The axis of a column of numbers, between its bounds."""
     column = columns[name]
     assert not isinstance(column, CategoricalColumn)
     low, high = (float(end) for end in column.bounds)
@@ -193,7 +143,7 @@ def _two_columns(
 
     def drawn(column: str, title: str, says: str) -> Figure:
         values = table[column].reshape(len(x), len(y)).T
-        return Figure(title, says, heat_map(values, beside, below, title, says))
+        return Figure(title, says, heat_map(values, beside, below))
 
     title, says = f"Density of {both}", "Noisy estimate; the scale of shades is below the map"
     error = table["standard_error"]

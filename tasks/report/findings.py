@@ -95,26 +95,10 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     ]
     stated = [each for each in contrasts if each.rank > 0] or shares or contrasts
     shown = _first(stated, max(MOST - len(answers), 1))
-    notes = []
-    if shown or of_means:
-        kinds = {"shares": looked, "means": several}
-        of = " and ".join(kind for kind, number in kinds.items() if number)
-        from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-        notes.append(
-            f"With {1 - ERROR:.0%} probability all intervals of {of} here are right at once, although"
-            f" they were chosen by rule from {from_all}. So they are wider than intervals for one number"
-            " alone. They cover privacy noise only."
-            + " Noise alone explains none of these differences between shares."
-            * bool(contrasts)
-        )
-    if of_models:
-        notes.append(
-            f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
-            f" {terms} coefficients considered, if the records are a random sample of the population."
-            + " So they are wider than the 95% intervals below, for one coefficient alone."
-            * (terms > 1)
-            + " They cover sampling and noise. Models show association, not causes."
-        )
+    notes = [
+        *([_note_on_counts(looked, several, contrasts)] if shown or of_means else []),
+        *([_note_on_models(terms)] if of_models else []),
+    ]
     strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
     related = {names: each.rank for names, each in strongest.items()}
     others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
@@ -123,6 +107,28 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     sentences = [*(each.sentence for each in shown), *(answer.sentence for answer in answers)]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
     return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
+
+
+def _note_on_counts(shares: int, means: int, contrasts: Sequence[Stated]) -> str:
+    """The meaning of the intervals; they were chosen from so many ``shares`` and ``means``."""
+    kinds = {name: n for name, n in (("shares", shares), ("means", means)) if n}
+    from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items())
+    note = (
+        f"With {1 - ERROR:.0%} probability all intervals of {' and '.join(kinds)} here are right at"
+        f" once, although they were chosen by rule from {from_all}. So they are wider than intervals for"
+        " one number alone. They cover privacy noise only."
+    )
+    differ = " Noise alone explains none of these differences between shares."
+    return note + differ * bool(contrasts)
+
+
+def _note_on_models(terms: int) -> str:
+    wider = " So they are wider than the 95% intervals below, for one coefficient alone."
+    return (
+        f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
+        f" {terms} coefficients considered, if the records are a random sample of the population."
+        f"{wider * (terms > 1)} They cover sampling and noise. Models show association, not causes."
+    )
 
 
 def _of_counts(
@@ -214,7 +220,6 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
 
 
 def _plain(source: Source) -> bool:
-    """Whether a release is a table of counts with noise of a known distribution."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
     release = source.release
@@ -304,10 +309,8 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
-    picture = bars(ends, title, says, f"percent of {text.counted(shown)}")
-    return Figure(
-        title, says, picture, DataTable(title, (by, "Share (95% interval for all at once)"), rows)
-    )
+    table = DataTable(title, (by, "Share (95% interval for all at once)"), rows)
+    return Figure(title, says, bars(ends, f"percent of {text.counted(shown)}"), table)
 
 
 def _percentage(share: ShareInterval) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from markupsafe import Markup
 
 from dpcore.accounting.budget import Budget, decimal_text, total
-from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import bars, down
 from tasks.charts.svg import figure
 from tasks.ledger import Action, HistoryRecord
@@ -88,10 +87,10 @@ def history_figure(history: History) -> Figure:
         f"Of the dataset's budget, {figure(float(history.spent.loss))} of"
         f" {figure(float(history.granted.loss))} {history.granted.coordinates[0]} is spent"
     )
-    return Figure(title, says, waterfall(history, title, says), history_table(history))
+    return Figure(title, says, [waterfall(history)], history_table(history))
 
 
-def waterfall(history: History, title: str, description: str) -> Markup:
+def waterfall(history: History) -> Panel:
     """Bars of spending (at most ``MOST_BARS``), each beginning where the previous bar ends."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
@@ -105,7 +104,7 @@ def waterfall(history: History, title: str, description: str) -> Markup:
     marks = [bars(np.arange(len(shown)) + 0.5, ends[1:], ends[:-1]), down(granted, "limit")]
     x = Axis(f"{unit} spent, of all that was granted", zero=True)
     key = [("bar", "one release"), ("limit", f"granted: {figure(granted)}")]
-    return chart(title, description, [Panel(marks, x, names, key=key)])
+    return Panel(marks, x, names, key=key)
 
 
 def history_table(history: History) -> DataTable:

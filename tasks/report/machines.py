@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories
+from dpcore.domain.axes import Axis, Categories, middles
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
@@ -16,7 +16,7 @@ from schemas.numbers import plain
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import CurveWithBand, band
 from tasks.charts.chart import Axis as Side
-from tasks.charts.chart import Panel, alike, chart
+from tasks.charts.chart import Panel, alike
 from tasks.charts.marks import across, dots, spans
 from tasks.charts.svg import figure
 from tasks.report.cells import Columns, called, category_text, figure_of, measured, quoted
@@ -35,7 +35,7 @@ class Along:
     name: str
     values: Sequence[str]
     curve: CurveWithBand
-    unordered: bool = False
+    unordered: bool
 
 
 def draw_features(source: Source) -> Drawn:
@@ -121,7 +121,7 @@ def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Alon
         names = [category_text(categories[code], column) for code in codes.tolist()]
         x = np.arange(len(codes), dtype=np.float64) + 0.5
     else:
-        x = _values(axis)[codes]
+        x = np.ma.getdata(middles(axis))[codes].astype(np.float64)
         order = np.argsort(x)
         x, ends = x[order], tuple(end[order] for end in ends)
         names = [plain(float(f"{v:.6g}")) for v in x]
@@ -178,7 +178,7 @@ def _figure(along: Along, panel: Panel, columns: Columns, output: str, says: str
     header = (name, output, "Lower end (90%)", "Upper end (90%)")
     some = f" ({len(shown)} of {len(along.values)} values)" * (len(shown) < len(along.values))
     table = DataTable(f"{title}{some}", header, numbers)
-    return Figure(title, says, chart(title, says, [panel]), table)
+    return Figure(title, says, [panel], table)
 
 
 def _above(boundary: float, source: Source) -> str:
@@ -193,12 +193,3 @@ def positive_text(source: Source) -> str:
     if isinstance(column, CategoricalColumn):
         return f"{name} = {' or '.join(category_text(c, column) for c in positive)}"
     return f"{name} of {plain(positive[0][0])} or more"
-
-
-def _values(axis: Axis) -> Floats:
-    """The value of each code of a numeric axis, without null."""
-    if isinstance(axis, Categories):
-        return np.asarray(axis.categories, dtype=np.float64)
-    codes = np.arange(axis.cells)
-    lower, upper = axis.edge(codes), axis.edge(codes + 1)
-    return lower if axis.integer else (lower + upper) / 2

@@ -19,12 +19,14 @@ from tasks.report.cells import (
     measured,
     quoted,
     read_labels,
+    row_labels,
     sides_of,
     written,
 )
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 
 MOST_SHARED = 12
+SHARE = "share of the records"
 COUNTED = ("noisy_count", "lower_90", "upper_90")
 
 
@@ -42,7 +44,7 @@ def draw_number(source: Source) -> Drawn:
     writes = {name: figure_of(described.get(file.about.get(name, ""))) for name in stated}
     write = writes[stated[0]]
     if by:
-        labels = _labels(source, table, by)
+        labels = row_labels(table, by, described)
         groups = " and ".join(quoted(name, described) for name in by)
         says = f"Each bar is a group of {groups}, each line its 90% interval"
         notes = [
@@ -65,8 +67,7 @@ def draw_number(source: Source) -> Drawn:
         f"{stated[0].replace('_', ' ')}, {unit}",
     )
     numbers = _numbers(title, header, rows, file.place, column)
-    shape = bars(rows, title, says, unit, write=write)
-    return Drawn([Figure(title, says, shape, numbers)], notes)
+    return Drawn([Figure(title, says, bars(rows, unit, write=write), numbers)], notes)
 
 
 def _by(name: str, by: Sequence[str], columns: Columns) -> str:
@@ -96,16 +97,10 @@ def _numbers(
     return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
 
 
-def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """The label of each row, joined from its labels in these columns."""
-    sides = [read_labels(table, name, source.plan.described_columns) for name in names]
-    return [", ".join(words) for words in zip(*sides, strict=True)]
-
-
 def draw_levels(source: Source) -> Drawn:
     """One bar for each quantile, as long as its level, with the error of its rank."""
     table, names = source.read(source.record.tables[0]), source.release.domain.names
-    labels, name = _labels(source, table, names), names[-1]
+    labels, name = row_labels(table, names, source.plan.described_columns), names[-1]
     parts = source.release.domain.select(names[:-1]).size
     public = "rank_error_90" in table
     error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
@@ -129,8 +124,7 @@ def draw_levels(source: Source) -> Drawn:
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)
-    shape = bars(rows, title, says, "share of the records")
-    return Drawn([Figure(title, says, shape, numbers)])
+    return Drawn([Figure(title, says, bars(rows, SHARE), numbers)])
 
 
 def draw_cumulative(source: Source) -> Drawn:
@@ -150,7 +144,7 @@ def draw_cumulative(source: Source) -> Drawn:
     says = f"Each bar is the share of {of} up to the end of a cell" + (
         f"; with 90% probability no bar is off by more than {figure(error)}" if error else ""
     )
-    return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])
+    return Drawn([Figure(title, says, bars(rows, SHARE))])
 
 
 def draw_values(source: Source) -> Drawn:
@@ -176,7 +170,7 @@ def draw_values(source: Source) -> Drawn:
             continue
         says = "Each bar is a value. With 90% probability all intervals are right at once"
         numbers = _numbers(title, (called(name, described), "records"), rows, file.place)
-        figures.append(Figure(title, says, bars(rows, title, says, "records"), numbers))
+        figures.append(Figure(title, says, bars(rows, "records"), numbers))
     return Drawn(figures, notes)
 
 
@@ -227,7 +221,6 @@ def draw_criteria(source: Source) -> Drawn:
 
 
 def _statistic(table: Mapping[str, NDArray[Any]], row: int) -> str:
-    """Words for the statistic in a row of moments."""
     names = ("statistic", "column", "other", "category")
     statistic, column, other, category = (table[name][row] for name in names)
     within = {

@@ -21,6 +21,7 @@ from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.bundle.table_file import TableFile
 from schemas.plan import Plan
+from tasks.charts.chart import Panel, chart
 
 MOST_ROWS = 120
 """Tables of up to this many rows are shown whole."""
@@ -61,9 +62,13 @@ class Figure:
 
     title: str
     says: str
-    picture: Markup
+    panels: Sequence[Panel]
     table: DataTable | None = None
     needed: bool = False
+
+    @property
+    def picture(self) -> Markup:
+        return chart(self.title, self.says, self.panels)
 
 
 @dataclass(frozen=True)

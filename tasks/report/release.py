@@ -19,8 +19,8 @@ from schemas.releases.base import ReleaseSection
 from tasks.charts.svg import figure
 from tasks.report.analyses import MODELS, draw_analysis, draw_coefficients
 from tasks.report.counts import draw_counts
-from tasks.report.curves import draw_mean_curves
-from tasks.report.density import draw_curve, draw_curves
+from tasks.report.curves import draw_curves, draw_mean_curves
+from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features, draw_predictions
 from tasks.report.numbers import (
     draw_criteria,

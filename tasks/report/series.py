@@ -6,9 +6,9 @@ import numpy as np
 
 from dpcore.post.series import QUANTITIES
 from schemas.bundle.table_file import TableFile
-from tasks.charts.bars import Bar, bars
+from tasks.charts.bars import bars
 from tasks.report.cells import read_counts, sides_of
-from tasks.report.counts import LARGEST_CELLS, choose, count_table
+from tasks.report.counts import LARGEST_CELLS, bars_of, choose, count_table
 from tasks.report.parts import Drawn, Figure, Source
 
 FOR_RECORDS = "Values of the synthetic records follow these counts inside their bins."
@@ -49,8 +49,5 @@ def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
         )
         left = f"; {largest_of} are shown" * (len(rows) < len(here))
         says = f"Each bar is one {words}, each line its 90% interval, {counts.plus_minus}{left}"
-        ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
-        drawn = [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
-        yield Figure(
-            title, says, bars(drawn, title, says, "records"), count_table(counts, file.place)
-        )
+        numbers = count_table(counts, file.place)
+        yield Figure(title, says, bars(bars_of(counts), "records"), numbers)

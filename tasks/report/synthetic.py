@@ -1,20 +1,23 @@
 """Synthetic tables on the page: their columns, compared with the noisy counts behind them."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from dpcore.arrays import Booleans, Floats
+from dpcore.arrays import Floats
+from dpcore.domain.axes import Axis
+from dpcore.estimates.design import cells_of
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
-from tasks.charts.bars import Bar, bars
+from tasks.charts.bars import bars
 from tasks.charts.svg import figure
 from tasks.report.cells import Counts
-from tasks.report.counts import noisy_columns
+from tasks.report.counts import bars_of, noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
 from tasks.report.support import excluded_by_plan, how_supported, support_table
 
@@ -26,8 +29,9 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     # Some counts are of whether two columns are equal, which is no column of the records.
     known, counted = source.plan.record_columns, list[Floats]()
     noisy_tables = [each for each in noisy_columns(source) if each.names[0] in known]
+    axes = {axis.name: axis for axis in source.of_period.domain.axes}
     for records in _records(record, source):
-        again = [count_records(records[n.names[0]], n.keys[0]) for n in noisy_tables]
+        again = [count_records(records[n.names[0]], axes[n.names[0]]) for n in noisy_tables]
         counted = [a + b for a, b in zip(counted, again, strict=True)] if counted else again
     public, drawn = source.of_period.adjacency.public_rows, max(record.file.rows, 1)
     compared = [
@@ -39,20 +43,36 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     warnings = [*excluded_by_plan(supported), record.warning]
-    notes = [
-        support(source),
-        how_supported(supported, records, release.follows),
-    ]
+    notes = [support(source), how_supported(supported, records, release.follows)]
+    notes += _notes(record, source)
+    if not compared:
+        return Drawn((), warnings, [listing], details=notes)
+    differences = DataTable(
+        f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
+        ("Column", "Largest difference", "90% interval of a noisy number"),
+        [
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
+            for n, c in compared
+        ],
+    )
+    figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
+    return Drawn((), warnings, [differences, listing], figures, notes)
+
+
+def _notes(record: SynthesisRecord, source: Source) -> list[str]:
+    """Notes on what the records follow, and on the scale of their counts."""
+    notes = []
     if record.implicates and record.spread:
         notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")
-    if not public:
+    if not source.of_period.adjacency.public_rows:
         notes.append(
             f"Synthetic counts are rescaled to the sum of the noisy {source.unit.numbers}."
         )
     elif record.file.rows != source.plan.rows:
+        factor = figure(source.plan.rows / max(record.file.rows, 1))
         notes.append(
-            f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, to be comparable"
-            f" with {source.plan.rows:,} records."
+            f"Synthetic counts are multiplied by {factor}, to be comparable with"
+            f" {source.plan.rows:,} records."
         )
     if record.followed:
         notes.append(
@@ -66,19 +86,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(f"Inside the bins, values follow other releases: {refined}.")
     table = next(each for each in source.plan.synthesis if each.name == record.name)
     about = table.notes(source.plan.of_period)
-    notes += [f"{note}: {', '.join(columns)}." for note, columns in about.items()]
-    if not compared:
-        return Drawn((), warnings, [listing], details=notes)
-    differences = DataTable(
-        f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
-        ("Column", "Largest difference", "90% interval of a noisy number"),
-        [
-            (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
-            for n, c in compared
-        ],
-    )
-    figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
-    return Drawn((), warnings, [differences, listing], figures, notes)
+    return [*notes, *(f"{note}: {', '.join(columns)}." for note, columns in about.items())]
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
@@ -128,41 +136,14 @@ def support(source: Source) -> str:
     )
 
 
-def count_records(values: NDArray[Any], keys: Any) -> Floats:
-    """The number of records with each key: a value, an interval (from, to), or None for null."""
-    if values.dtype.kind == "O":
-        missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
-    else:
-        missing = np.asarray(values != values, dtype=bool)
-    present = values[~missing]
-    return np.asarray([_count(present, missing, key, keys) for key in keys], dtype=np.float64)
-
-
-def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -> int:
-    if key is None:
-        return int(missing.sum())
-    if not isinstance(key, tuple):
-        return int((present == key).sum())
-    low, high = key
-    # Bins of whole numbers are published with their largest number, others with the next edge.
-    if isinstance(low, int):
-        return int(((present >= low) & (present <= high)).sum())
-    if low == high:
-        return int((present == low).sum())
-    for point in (low, high):
-        if (point, point) in keys:
-            present = present[present != point]
-    last = high == max(k[1] for k in keys if k is not None)
-    return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
+def count_records(values: NDArray[Any], axis: Axis) -> Floats:
+    """(cells,) the number of records in each cell of an axis; null is None or NaN."""
+    known = np.ma.masked_array(values, mask=pd.isna(values))
+    return np.bincount(cells_of(axis, known), minlength=axis.size).astype(np.float64)
 
 
 def _comparison(noisy: Counts, counted: Floats) -> Figure:
-    numbers = (noisy.value, noisy.lower, noisy.upper, counted)
-    rows = [
-        Bar(noisy.sides[0][i], *(float(values[i]) for values in numbers))
-        for i in range(len(counted))
-    ]
-    name = noisy.titles[0]
+    rows, others = bars_of(noisy), counted.tolist()
     title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
         f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} with 90% intervals,"
@@ -171,15 +152,16 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
     key = [("other", "synthetic records"), ("whisker", f"noisy {noisy.unit.numbers}, 90% interval")]
     table = DataTable(
         f"Synthetic records and noisy {noisy.unit.numbers} by {noisy.quoted[0]}",
-        (name, "Synthetic", "Noisy", "90% interval"),
+        (noisy.titles[0], "Synthetic", "Noisy", "90% interval"),
         [
             (
                 row.label,
-                figure(round(row.other or 0.0)),
+                figure(round(other)),
                 figure(round(row.value)),
                 f"{figure(round(row.lower))} to {figure(round(row.upper))}",
             )
-            for row in rows
+            for row, other in zip(rows, others, strict=True)
         ],
     )
-    return Figure(title, says, bars(rows, title, says, noisy.unit.things, key), table)
+    panels = bars(rows, noisy.unit.things, key=key, others=others)
+    return Figure(title, says, panels, table)

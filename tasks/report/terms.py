@@ -36,13 +36,19 @@ def term_name(columns: Columns, names: Sequence[str], term: str) -> str:
 
 
 def _factor(columns: Columns, part: str) -> str:
-    """A factor of a term with readers' names of columns and categories."""
-    found = CATEGORY.fullmatch(part)
-    if not found:
+    if not CATEGORY.fullmatch(part):
         return in_words(columns, part)
-    name = column_of(columns, found["column"])
-    value = category(as_written(found["value"]), columns[name]) if name else ""
-    return f"{called(name, columns)}: {value}" if name else part
+    column, value = _category(columns, part)
+    return f"{called(column, columns)}: {value}" if column else part
+
+
+def _category(columns: Columns, part: str) -> tuple[str, str]:
+    """The column of a factor and the label of its category; both empty if it is no category."""
+    found = CATEGORY.fullmatch(part)
+    name = column_of(columns, found["column"]) if found else None
+    return (
+        (name, category(as_written(found["value"]), columns[name])) if found and name else ("", "")
+    )
 
 
 def in_words(columns: Columns, written: str) -> str:
@@ -89,15 +95,10 @@ def reference(columns: Columns, names: Sequence[str], term: str) -> str:
 
 def group_of(columns: Columns, term: str) -> str:
     """Words for a group, such as “Region” is north. Several columns are joined by "and"."""
-    said = []
-    for part in BETWEEN_FACTORS.split(term):
-        found = CATEGORY.fullmatch(part)
-        name = column_of(columns, found["column"]) if found else None
-        if found is None or name is None:
-            return term
-        value = category(as_written(found["value"]), columns[name])
-        said.append(f"“{called(name, columns)}” {is_value(value)}")
-    return " and ".join(said)
+    factors = [_category(columns, part) for part in BETWEEN_FACTORS.split(term)]
+    if not all(column for column, _ in factors):
+        return term
+    return " and ".join(f"“{called(name, columns)}” {is_value(value)}" for name, value in factors)
 
 
 def as_written(value: str) -> str:

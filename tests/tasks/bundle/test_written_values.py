@@ -74,8 +74,7 @@ def test_values_lie_in_their_cells_and_obey_the_rules(made):
     assert set(made.columns["rate"][pay == 99999]) == {0}
     assert set(made.columns["dose"][pay == 99999].tolist()) == {1.5}
     axis = made.domain.axes[1]
-    keys = [tuple(axis.edges[code : code + 2]) for code in range(axis.cells)]
-    counted = count_records(np.asarray(pay), keys)
+    counted = count_records(np.asarray(pay), axis)
     assert counted.tolist() == np.bincount(made.codes[:, 1], minlength=axis.size).tolist()
 
 

@@ -7,15 +7,10 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
-from tasks.evaluate import (
-    Evaluation,
-    TablePair,
-    classifiers,
-    evaluate,
-    evaluation_page,
-    evaluation_text,
-    read_pair,
-)
+from tasks.evaluate import classifiers
+from tasks.evaluate.compare import Evaluation, evaluate
+from tasks.evaluate.sections import evaluation_page, evaluation_text
+from tasks.evaluate.tables import TablePair, read_pair
 from tests.tasks.report.pages import read_page
 
 pytest.importorskip("sklearn")

@@ -12,7 +12,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError, PlanError
 from schemas.plan import load_plan
 from schemas.survey.source import TableSource
-from tasks.evaluate import require_public
+from tasks.evaluate.public import require_public
 from tasks.ledger import Ledger
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Categories
+from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.consistency import make_consistent
@@ -61,9 +61,9 @@ def test_a_column_of_agreeing_tables_has_the_error_that_draws_show():
 
 
 def test_records_are_counted_by_category_interval_and_null():
-    people = np.array(["F", "M", None, "F"], dtype=object)
-    assert count_records(people, ["F", "M", None]).tolist() == [2, 1, 1]
+    people, sexes = np.array(["F", "M", None, "F"], dtype=object), Categories("s", ("F", "M"), True)
+    assert count_records(people, sexes).tolist() == [2, 1, 1]
     ages = np.array([17.0, 18.0, 40.0, np.nan])
-    assert count_records(ages, [(0, 17), (18, 40), None]).tolist() == [1, 2, 1]
+    assert count_records(ages, Bins("a", (0, 18, 41), True, integer=True)).tolist() == [1, 2, 1]
     # A real interval leaves out its upper end, but for the last.
-    assert count_records(ages, [(0.0, 18.0), (18.0, 40.0), None]).tolist() == [1, 2, 1]
+    assert count_records(ages, Bins("a", (0.0, 18.0, 40.0), True)).tolist() == [1, 2, 1]

@@ -18,16 +18,12 @@ RELEASES = [
 ]
 
 
-@pytest.fixture
-def bundle(plan_document, tmp_path):
+@pytest.mark.slow
+def test_the_page_the_tables_and_the_reader_say_that_there_is_no_value(plan_document, tmp_path):
     """So little budget that any number of records may be zero."""
     plan_document |= {"releases": RELEASES, "synthesis": [], "neighbours": "add-remove"}
     plan_document["budget"]["requested"]["alpha"] = "0.001"
-    return opened_once(tmp_path, plan_document)
-
-
-@pytest.mark.slow
-def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
+    bundle = opened_once(tmp_path, plan_document)
     for name, columns in (
         ("pay", ("mean",)),
         ("groups", ("density", "lower_90")),
@@ -42,9 +38,5 @@ def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
     page = page_of(bundle.path)
     assert page.words.count("no value") >= 3
     assert not bundle.path.joinpath(REPORT).read_text().count("<title>Density of")
-
-
-@pytest.mark.slow
-def test_the_reader_has_no_value_at_points(bundle):
     found = bundle.evaluate("all", {"income": [1.0, 2.0]})
     assert all(np.ma.getmaskarray(values).all() for values in found.values())

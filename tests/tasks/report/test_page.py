@@ -306,7 +306,7 @@ def test_records_that_miss_a_table_are_counted():
 def test_the_estimate_of_a_term_without_an_interval_is_not_known():
     found = {"term": np.array(["age"]), "estimate": np.array([-4.7e31])}
     for name in ("sampling_error", "privacy_error", "lower_95", "upper_95"):
-        found[name] = np.ma.masked_invalid([np.nan])
+        found[name] = np.array([np.nan])
     found["reason"] = np.array(["too much noise"])
     (row,) = _numbers("pay ~ age", "x.parquet", found, ["age"]).rows
     assert row == ("age", "not known", "not known", "not known", "none: too much noise")
