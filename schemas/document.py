@@ -206,20 +206,13 @@ MOST_FAULTS = 50
 """An error has at most this many lines; further faults are shown once these are corrected."""
 
 
-def explain_errors(
-    error: ValidationError, document: Any, section: type[BaseModel] | None = None
-) -> str:
-    """A validation error as one line per fault: the place in the document, then what is wrong.
-
-    ``section``: the model of the document, for suggestions if a key is misspelt.
-    """
-    return written_faults(faults_of(error, document, section))
-
-
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
-    """The fault at each place in the document; empty text beyond the first ``MOST_FAULTS`` places."""
+    """The fault at each place in the document; empty text beyond the first ``MOST_FAULTS`` places.
+
+    ``section``: the model of the document, for suggestions if a key is misspelt.
+    """
     first_at: dict[str, str] = {}
     for fault in error.errors():
         if (place := _place(fault, document)) not in first_at:

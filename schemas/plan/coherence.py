@@ -179,7 +179,6 @@ def _nothing_found(plan: PlanDocument) -> None:
 
 
 def _linked(plan: PlanDocument) -> None:
-    """Refuse settings that wide records do not support."""
     if plan.linked is None:
         return
     for place in ("weights", "series"):
@@ -259,7 +258,6 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
 
 
 def _names(plan: PlanDocument) -> None:
-    """Refuse two releases, two synthetic tables or two analyses with the same name."""
     for place in ("releases", "synthesis", "analyses"):
         names = [part.name for part in getattr(plan, place)]
         for i, name in enumerate(names):
@@ -326,7 +324,6 @@ def _synthesis(plan: PlanDocument) -> None:
 
 
 def _quality(plan: PlanDocument) -> None:
-    """Refuse settings that synthetic records with measured quality do not support."""
     for place in ("linked", "series"):
         if plan.judging and getattr(plan, place):
             raise ValueError(f"releases: kind quality is not available with {place}; remove it")
