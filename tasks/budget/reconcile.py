@@ -59,7 +59,6 @@ def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None
 
 
 def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
-    """The differences between the ledger and the bundles in a dataset's folder."""
     releases, folders = ledger.releases(dataset), folders_in(folder)
     bundles = {name: path for name, path in folders.items() if _may_be_bundle(path)}
     rejected = {name for name in releases if _is_rejected(ledger, dataset, name)}
