@@ -49,9 +49,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
-    same = (guarantee.epsilon, guarantee.delta) == (guarantee.alpha, guarantee.beta)
-    stated, promised = (guarantee.budget, guarantee.composition), plan.budget.composition
-    if not same or stated != (plan.promise, promised):
+    renamed = (guarantee.epsilon, guarantee.delta) == (guarantee.alpha, guarantee.beta)
+    same = (guarantee.budget, guarantee.composition) == (plan.promise, plan.budget.composition)
+    if not (renamed and same):
         raise BundleError(f"{bundle}: the stated budget is not what the plan promises")
     if guarantee.statement != privacy_statement(plan):
         raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
