@@ -265,15 +265,12 @@ def _reason(fault: Any, section: type[BaseModel] | None) -> str:
     if fault["type"] == "union_tag_not_found":
         return f"must state its {fault['ctx']['discriminator']}".replace("'", "")
     if fault["type"] == "string_type" and isinstance(value, bool | int | float | date):
-        text = f"must be text, not {READ_AS[_yaml_kind(value)]}; in YAML, put it in quotes"
+        kind = "timestamp" if isinstance(value, date) else type(value).__name__
+        text = f"must be text, not {READ_AS[kind]}; in YAML, put it in quotes"
     if not isinstance(value, str | int | float):
         return text
     found = repr(value)
     return f"{text} (found {found if len(found) <= 80 else found[:77] + '...'})"
-
-
-def _yaml_kind(value: bool | int | float | date) -> str:
-    return "timestamp" if isinstance(value, date) else type(value).__name__
 
 
 def _keys(section: type[BaseModel] | None, place: Sequence[str | int]) -> set[str]:
