@@ -8,6 +8,7 @@ from typing import Any
 
 from schemas.survey.dates import Part
 from schemas.survey.formats import TIME, DateFormat, NumberFormat
+from tasks.survey.dates import part_of
 
 DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -49,11 +50,7 @@ def part_of_text(value: Any, form: DateFormat, part: Part) -> Any:
     of_month = ibis.cases(*((month == i, days) for i, days in enumerate(DAYS, 1)), else_=0)
     most = of_month + ibis.ifelse(leap & (month == 2), 1, 0)
     known = year.between(1, 9999) & month.between(1, 12) & (day["D"] >= 1) & (day["D"] <= most)
-    if part == "weekday":
-        numbers = [ibis.ifelse(known, each, ibis.null("int64")) for each in (year, month, day["D"])]
-        number = ibis.date(*numbers).day_of_week.index() + 1
-    else:
-        number = {"year": year, "month": month}.get(part)
-        if number is None:
-            number = group(f"^{form.pattern}{TIME}", 5)
-    return ibis.ifelse(known, number.cast("int64"), ibis.null("int64"))
+    if part == "hour":
+        return ibis.ifelse(known, group(f"^{form.pattern}{TIME}", 5), ibis.null("int64"))
+    numbers = [ibis.ifelse(known, each, ibis.null("int64")) for each in (year, month, day["D"])]
+    return part_of(ibis.date(*numbers), part)
