@@ -206,20 +206,13 @@ MOST_FAULTS = 50
 """An error has at most this many lines; further faults are shown once these are corrected."""
 
 
-def explain_errors(
-    error: ValidationError, document: Any, section: type[BaseModel] | None = None
-) -> str:
-    """A validation error as one line per fault: the place in the document, then what is wrong.
-
-    ``section``: the model of the document, for suggestions if a key is misspelt.
-    """
-    return written_faults(faults_of(error, document, section))
-
-
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
-    """The fault at each place in the document; empty text beyond the first ``MOST_FAULTS`` places."""
+    """The fault at each place in the document; empty text beyond the first ``MOST_FAULTS`` places.
+
+    ``section``: the model of the document, for suggestions if a key is misspelt.
+    """
     first_at: dict[str, str] = {}
     for fault in error.errors():
         if (place := _place(fault, document)) not in first_at:
@@ -272,15 +265,12 @@ def _reason(fault: Any, section: type[BaseModel] | None) -> str:
     if fault["type"] == "union_tag_not_found":
         return f"must state its {fault['ctx']['discriminator']}".replace("'", "")
     if fault["type"] == "string_type" and isinstance(value, bool | int | float | date):
-        text = f"must be text, not {READ_AS[_yaml_kind(value)]}; in YAML, put it in quotes"
+        kind = "timestamp" if isinstance(value, date) else type(value).__name__
+        text = f"must be text, not {READ_AS[kind]}; in YAML, put it in quotes"
     if not isinstance(value, str | int | float):
         return text
     found = repr(value)
     return f"{text} (found {found if len(found) <= 80 else found[:77] + '...'})"
-
-
-def _yaml_kind(value: bool | int | float | date) -> str:
-    return "timestamp" if isinstance(value, date) else type(value).__name__
 
 
 def _keys(section: type[BaseModel] | None, place: Sequence[str | int]) -> set[str]:

@@ -53,16 +53,12 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
     found: dict[str, Tally] = {}
     for name in (name for name in names if plan.section(name).finds):
         found[name] = _searched(plan, name, survey)
-    by_weight = {
-        weighted: [name for name in names if plan.section(name).counts_weights == weighted]
-        for weighted in (False, True)
-    }
     for name, release in plan.built.items():
         if name in names and isinstance(release, MeasuredModel) and not release.design.simple:
             found[name] = _units(plan, release, survey)
-    by_weight[False] = [name for name in by_weight[False] if name not in found]
-    for weighted, chosen in by_weight.items():
-        if chosen:
+    others = [plan.section(name) for name in names if name not in found]
+    for weighted in (False, True):
+        if chosen := [section.name for section in others if section.counts_weights == weighted]:
             facts = plan.facts.weighted if weighted else plan.facts
             domains = [plan.built[name].domain for name in chosen]
             weights = facts.weights if weighted else None

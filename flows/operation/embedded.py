@@ -12,15 +12,12 @@ import functools
 import logging
 import os
 import secrets
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from importlib.resources import files
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-from urllib.parse import quote
 
 from httpx import HTTPError
 from prefect import Flow
@@ -128,7 +125,6 @@ def prefect_api() -> Iterator[None]:
     from prefect.events.clients import NullEventsClient
     from prefect.events.worker import EventsWorker
     from prefect.settings import (
-        PREFECT_API_DATABASE_MIGRATE_ON_START,
         PREFECT_API_URL,
         PREFECT_CLIENT_MAX_RETRIES,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
@@ -152,15 +148,10 @@ def prefect_api() -> Iterator[None]:
         with temporary_settings({} if chosen else {PREFECT_CLIENT_MAX_RETRIES: 2}):
             yield
         return
-    database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
-    if not database.exists():
+    if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
         log_line("first run in this home: creating Prefect's database")
     with ExitStack() as stack:
         with locked(home() / "prefect.lock"):  # two first runs must not both make it
-            if _is_current(database):
-                stack.enter_context(
-                    temporary_settings({PREFECT_API_DATABASE_MIGRATE_ON_START: False})
-                )
             url = stack.enter_context(_served())
         # Nothing reads heartbeats and events if API and run share a process. The run would wait for
         # them, and report every event that it could not send before the API ended.
@@ -169,26 +160,6 @@ def prefect_api() -> Iterator[None]:
         EventsWorker.set_client_override(NullEventsClient)
         stack.callback(EventsWorker.set_client_override, None)
         yield
-
-
-def _is_current(database: Path) -> bool:
-    """Whether Prefect uses this file, and its schema has the version of the installed Prefect.
-
-    Prefect's own check imports a library for 0.2 s, also when there is nothing to migrate.
-    """
-    from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
-
-    used = PREFECT_API_DATABASE_CONNECTION_URL.value()
-    if used is None or not used.endswith(f":///{database}") or not database.exists():
-        return False
-    migrations = files("prefect") / "server/database/_migrations/versions/sqlite"
-    newest = max(each.name for each in migrations.iterdir() if each.name.endswith(".py"))
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as read:
-            versions = read.execute("SELECT version_num FROM alembic_version").fetchall()
-    except sqlite3.Error:
-        return False
-    return versions == [(newest.split("_")[4],)]  # YEAR_MONTH_DAY_TIME_REVISION_...
 
 
 @functools.cache

@@ -66,7 +66,7 @@ class Gate:
             if rule is None or scope["type"] == "websocket":
                 await self._app(scope, receive, send)
             elif (body := await _checked(receive, rule)) is not None:
-                await self._app(_with_body(scope, body), _Once(body, receive), send)
+                await self._app(_with_body(scope, body), _once(body, receive), send)
             else:
                 await _refuse(send)
         elif scope["type"] == "websocket":
@@ -123,18 +123,14 @@ def _with_body(scope: Scope, body: bytes) -> Scope:
     return {**scope, "headers": kept + said}
 
 
-class _Once:
+def _once(body: bytes, receive: Receive) -> Receive:
     """A function that returns the body once, and then further messages, such as a disconnection."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
+    async def received() -> Any:
+        return next(messages, None) or await receive()
 
-    async def __call__(self) -> Any:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+    return received
 
 
 def guard(key: str, base: str) -> None:

@@ -136,10 +136,6 @@ def _design(plan: PlanDocument) -> None:
         )
 
 
-def _groups(plan: PlanDocument) -> None:
-    check_groups(plan.columns)
-
-
 def _open(plan: PlanDocument) -> None:
     """Refuse settings that cannot be combined with open categories or bounds."""
     if not plan.open_columns:
@@ -152,20 +148,16 @@ def _open(plan: PlanDocument) -> None:
         raise ValueError(f"{place}: `open` is not available with mechanisms that spend gamma")
     searches = [section for section in plan.releases if section.finds]
     if any(section.may_fail for section in searches) and not plan.requested.beta:
+        below = f"1e-{len(str(plan.rows)) + 1}"  # the largest power of ten that is
         raise ValueError(
             f"{place}.categories: open costs beta, the probability that the category of a single person"
             " is found:"
-            f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
+            f' write a budget.requested.beta of at most 1/(10 x rows), here "{below}"'
         )
     columns = [section.finds for section in searches]
     for column in columns:
         if columns.count(column) > 1:
             raise ValueError(f"releases: two of them search for {column!r}; remove one")
-
-
-def _small(rows: int) -> str:
-    """The largest power of ten that is below 1/(10 rows)."""
-    return f"1e-{len(str(rows)) + 1}"
 
 
 def _nothing_found(plan: PlanDocument) -> None:
@@ -179,7 +171,6 @@ def _nothing_found(plan: PlanDocument) -> None:
 
 
 def _linked(plan: PlanDocument) -> None:
-    """Refuse settings that wide records do not support."""
     if plan.linked is None:
         return
     for place in ("weights", "series"):
@@ -259,7 +250,6 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
 
 
 def _names(plan: PlanDocument) -> None:
-    """Refuse two releases, two synthetic tables or two analyses with the same name."""
     for place in ("releases", "synthesis", "analyses"):
         names = [part.name for part in getattr(plan, place)]
         for i, name in enumerate(names):
@@ -326,7 +316,6 @@ def _synthesis(plan: PlanDocument) -> None:
 
 
 def _quality(plan: PlanDocument) -> None:
-    """Refuse settings that synthetic records with measured quality do not support."""
     for place in ("linked", "series"):
         if plan.judging and getattr(plan, place):
             raise ValueError(f"releases: kind quality is not available with {place}; remove it")
@@ -350,7 +339,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _columns,
     _unpublished,
     _design,
-    _groups,
+    lambda plan: check_groups(plan.columns),
     _open,
     _linked,
     _series,

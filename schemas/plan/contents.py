@@ -18,7 +18,7 @@ from dpcore.post.units import assumptions
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.tables.quality import RecordQuality
-from schemas.document import Section, inside
+from schemas.document import Section, absent, inside
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
 from schemas.plan.digest import digest_of
@@ -63,6 +63,7 @@ class PlanDocument(Section):
     )
     counts: StrictStr | None = Field(
         default=None,
+        exclude_if=absent,
         min_length=1,
         description="If a row of the source represents several records: the column with their"
         " number. It must not be among `columns`. Then `rows` is its sum, and `row` in `privacy_unit`"
@@ -82,26 +83,32 @@ class PlanDocument(Section):
     )
     strata: StrictStr | None = Field(
         default=None,
+        exclude_if=absent,
         description="The column of the strata within which the survey was drawn; it must be among"
         " `columns`. A unit belongs to the stratum of its first record.",
     )
     cluster: StrictStr | None = Field(
         default=None,
+        exclude_if=absent,
         description="The column of the clusters that were drawn, such as sampling points, if they are"
         " larger than privacy units. It must be among `columns`. A unit belongs to the cluster of its"
         " first record.",
     )
     clusters: StrictInt | None = Field(
         default=None,
+        exclude_if=absent,
         ge=2,
         description="The number of drawn clusters, if the column of `cluster` has more values.",
     )
     linked: Linked | None = Field(
         default=None,
+        exclude_if=absent,
         description="Makes one record of all members of a privacy unit, for linked synthetic tables.",
     )
     series: Series | None = Field(
-        default=None, description="The series to which this release belongs, if any."
+        default=None,
+        exclude_if=absent,
+        description="The series to which this release belongs, if any.",
     )
     budget: BudgetSection
     invalid: Invalid = Field(
@@ -119,6 +126,7 @@ class PlanDocument(Section):
     )
     curves: dict[str, Curve] = Field(
         default_factory=dict,
+        exclude_if=absent,
         description="Groups of columns that form one function, such as the load in each hour of a day,"
         " by name.",
     )
@@ -131,6 +139,7 @@ class PlanDocument(Section):
     )
     analyses: list[Analysis] = Field(
         default_factory=list,
+        exclude_if=absent,
         description="Models to publish with their errors, computed from the noisy tables at no cost.",
     )
     publication: Publication
@@ -424,19 +433,7 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location, its private names and the operation."""
-        # Left out if not stated, so that plans older than these keys keep their digest.
-        optional = (
-            "series",
-            "counts",
-            "strata",
-            "cluster",
-            "clusters",
-            "linked",
-            "analyses",
-            "curves",
-        )
-        absent = {key for key in optional if not getattr(self, key)}
-        hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
+        hidden: dict[str, Any] = {"source": True, "operation": True}
         hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}
         hidden["columns"] = {name: {"source_name"} for name in self.columns}
         return self.model_dump(mode="json", by_alias=True, exclude=hidden)

@@ -118,19 +118,15 @@ class Protection:
         if self.total:
             rule = f"{RULES[self.invalid]}{self._moved}"
             return f"all tables with the columns of the plan{count}: {rule}{also}"
+        text, number = (
+            f" (any {kind} in {' and '.join(names)})" * bool(names)
+            for kind, names in (("text", self.open_texts), ("number", self.open_numbers))
+        )
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            f" type and is a listed category{self._any_text}, within the bounds{self._any_number}"
-            f"{self._moved}, or null where null is allowed{also}"
+            f" type and is a listed category{text}, within the bounds{number}{self._moved}, or null"
+            f" where null is allowed{also}"
         )
-
-    @property
-    def _any_text(self) -> str:
-        return f" (any text in {' and '.join(self.open_texts)})" if self.open_texts else ""
-
-    @property
-    def _any_number(self) -> str:
-        return f" (any number in {' and '.join(self.open_numbers)})" if self.open_numbers else ""
 
     @property
     def _moved(self) -> str:

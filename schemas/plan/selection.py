@@ -14,7 +14,7 @@ from dpcore.accounting.concentrated import caps
 from dpcore.accounting.digits import round_down
 from dpcore.errors import InputError, PlanError
 from dpcore.suggestion import suggestion
-from schemas.document import explain_errors
+from schemas.document import faults_of, written_faults
 from schemas.numbers import read_rational
 from schemas.plan import Plan
 from schemas.plan.synthesis import UNIFORM
@@ -129,5 +129,5 @@ def smaller(
         return Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
-            f"this selection is not a valid plan\n{explain_errors(error, document, Plan)}"
+            f"this selection is not a valid plan\n{written_faults(faults_of(error, document, Plan))}"
         ) from None

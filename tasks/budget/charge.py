@@ -1,16 +1,14 @@
 """Steps that charge a plan to the ledger: checked before private values are read, then reserved."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 from dpcore.errors import (
     BudgetError,
     DPReleaseError,
     InputError,
-    LedgerError,
     LostLedgerError,
     UnreadableError,
 )
@@ -54,7 +52,6 @@ def check_budget(
         return
     _say_what_can_go_on(plan, release_id, published, ledger)
     require_budget(plan, release_id, ledger, part)
-    _require_name(plan, release_id, partial(ledger.ids_ending, plan.dataset, plan.digest))
 
 
 def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Ledger) -> None:
@@ -62,7 +59,7 @@ def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Le
     run may have been killed, and the new release is charged again."""
     if FLOW_RUN in os.environ or ledger.release(plan.dataset, release_id):
         return
-    same, made = ledger.ids_ending(plan.dataset, plan.digest, ""), folders_in(published)
+    same, made = ledger.ids_of_plan(plan.dataset, plan.digest), folders_in(published)
     unpublished = sorted(set(same) - set(made))
     decision = ledger.decision(plan.dataset, unpublished[-1]) if unpublished else None
     if unpublished and (decision is None or decision.approved):
@@ -90,16 +87,10 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
     ledger.require_own(plan.dataset, sources)
 
 
-def _require_name(plan: Plan, release_id: str, ids_ending: Callable[[str], list[str]]) -> None:
-    """Raise ``LedgerError`` if the plan's file was renamed: a due time would be released twice."""
-    if (due := due_in(release_id)) is None:
-        return
-    made = ids_ending(f"-{due:{STAMP}}")
-    if made and release_id not in made:
-        raise LedgerError(
-            f"{release_id}: this plan was released for the same due time as {made[0]}: give its file"
-            " its earlier name, or give the release an id of its own"
-        )
+def _due_ending(release_id: str) -> str:
+    """The end of a scheduled run's id, which states its due time; empty for other ids."""
+    due = due_in(release_id)
+    return f"-{due:{STAMP}}" if due else ""
 
 
 def require_budget(
@@ -112,7 +103,8 @@ def require_budget(
     if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
         require_grant(plan, account)
     names = plan.dataset, release_id, plan.digest
-    ledger.check(*names, charges_of(plan), part, plan.publication.requester)
+    asks = part, plan.publication.requester, _due_ending(release_id)
+    ledger.check(*names, charges_of(plan), *asks)
 
 
 def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
@@ -154,10 +146,9 @@ def reserve_budget(
     why = "first use of the dataset"
     if _may_grant(ledger):
         ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
-    named = partial(_require_name, plan, release_id)
     names = plan.dataset, release_id, plan.digest
-    asks = part, plan.publication.requester
-    ledger.reserve(*names, charges_of(plan), named, sources, *asks)
+    asks = part, plan.publication.requester, _due_ending(release_id)
+    ledger.reserve(*names, charges_of(plan), sources, *asks)
     if plan.publication.requester:
         ledger.request(
             plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title

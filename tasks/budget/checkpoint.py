@@ -76,7 +76,13 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
             " ledger checkpoint` once; if it was lost, compare the ledger with all bundles first"
         )
     seen = _read(path)  # read before the ledger, so that a draw in between does not look lost
-    _require_covered(path, seen, ledger, dataset)
+    if lost := _lost(seen, ledger, dataset):
+        first = lost[0]
+        raise LostLedgerError(
+            f"the ledger lacks the draw {dataset}/{first.release_id}/{first.release_name}, which"
+            f" {path} lists ({len(lost)} draws of this dataset are missing): it is an old copy or"
+            f" another ledger, and the missing budget would be spent twice: {first.remedy}"
+        )
     # Tried now: if the witness could not be replaced after the draws, a charged run would stop.
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
         room.write(b"." * (path.stat().st_size + ROOM))
@@ -143,16 +149,6 @@ def _lost(seen: list[str], ledger: Ledger | None, dataset: str | None) -> list[F
             of, release_id, name = names
             lost.append(Fault(of, release_id, name, what, RECOVER.format(dataset=of)))
     return lost
-
-
-def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset: str) -> None:
-    if lost := _lost(seen, ledger, dataset):
-        first = lost[0]
-        raise LostLedgerError(
-            f"the ledger lacks the draw {dataset}/{first.release_id}/{first.release_name}, which"
-            f" {path} lists ({len(lost)} draws of this dataset are missing): it is an old copy or"
-            f" another ledger, and the missing budget would be spent twice: {first.remedy}"
-        )
 
 
 def _is_missing(path: Path) -> bool:

@@ -5,7 +5,7 @@ here: each fault states what a person can do about it.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from tasks.bundle.verify import (
     verify_files,
     verify_seal,
 )
-from tasks.ledger import ChargeRecord, Fault, Ledger, State
+from tasks.ledger import Fault, Ledger, State
 
 PUBLISH = (
     "run the plan with this release id: it publishes the same draws and costs nothing; if the plan asks"
@@ -59,7 +59,6 @@ def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None
 
 
 def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
-    """The differences between the ledger and the bundles in a dataset's folder."""
     releases, folders = ledger.releases(dataset), folders_in(folder)
     bundles = {name: path for name, path in folders.items() if _may_be_bundle(path)}
     rejected = {name for name in releases if _is_rejected(ledger, dataset, name)}
@@ -71,7 +70,8 @@ def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
         remedy = "remove it, or move it out of the dataset's folder"
         yield fault(name, what="the folder holds no bundle", remedy=remedy)
     for release_id, charges in releases.items():
-        if release_id not in {*bundles, *rejected} and _is_drawn(charges):
+        drawn = all(charge.state is State.COMMITTED for charge in charges.values())
+        if drawn and release_id not in {*bundles, *rejected}:
             what, remedy = "drawn, but not published here", PUBLISH
             if release_id not in folders and os.path.lexists(folder / release_id):
                 what += ": a file is in the bundle's place"
@@ -107,10 +107,6 @@ def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] |
 def _is_rejected(ledger: Ledger, dataset: str, release_id: str) -> bool:
     decision = ledger.decision(dataset, release_id)
     return decision is not None and not decision.approved
-
-
-def _is_drawn(charges: Mapping[str, ChargeRecord]) -> bool:
-    return all(charge.state is State.COMMITTED for charge in charges.values())
 
 
 def _published_datasets(published: Path | None) -> set[str]:

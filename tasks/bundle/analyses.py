@@ -35,19 +35,13 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     if not plan.analyses:
         return []
     parts = measured_parts(plan, release_id)
-    known: dict[str, Evidence | InputError] = {}
+    known: dict[str, Evidence] = {}
 
     def evidence(source: str, formula: str) -> Evidence:
-        """The evidence of the release that answers; cached."""
+        """The evidence of the release that answers, made once."""
         if source not in known:
-            try:
-                known[source] = evidence_of(plan, parts, draws_of(plan, release_id), formula)
-            except InputError as error:
-                known[source] = error
-        found = known[source]
-        if isinstance(found, InputError):
-            raise found
-        return found
+            known[source] = evidence_of(plan, parts, draws_of(plan, release_id), formula)
+        return known[source]
 
     metadata = file_metadata(plan, release_id)
     records = []

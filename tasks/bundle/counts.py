@@ -1,28 +1,38 @@
-"""Sums of cells of a bundle's tables of counts, with exact errors, from all its releases together."""
+"""The tables and draws of an open bundle, and sums of cells of its tables of counts.
+
+Sums have exact errors, and come from all releases of the bundle together.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
-from dpcore.errors import InputError
+from dpcore.errors import BundleError, InputError
 from dpcore.estimates.estimate import Estimate, share_of
-from dpcore.estimates.joined import DrawnRelease, Joined, join
+from dpcore.estimates.joined import DrawnRelease, Joined, join, parts_of
+from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.suggestion import suggestion
-from schemas.bundle.manifest import ReleaseRecord
-from schemas.plan import Plan
-from tasks.bundle.listing import Columns
+from schemas.bundle.draws import noisy_of
+from schemas.bundle.manifest import Manifest, ReleaseRecord
+from schemas.plan import Plan, published_plan
+from tasks.bundle.digests import manifest_bytes
+from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
+from tasks.bundle.records import draws_of_period
 
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
 """A weight for each row of a table, or a function from its columns to weights; None for all rows."""
@@ -31,22 +41,64 @@ MOST_NAMED = 8
 """An error lists at most this many values of a column."""
 
 
-class CountTables(ABC):
-    """The tables of counts of an open bundle."""
+@dataclass(frozen=True)
+class OpenBundle:
+    """The plan, the draws and the tables of an open bundle, and sums of the tables of counts."""
+
+    path: Path
+    manifest: Manifest
+
+    @cached_property
+    def listing(self) -> BundleTables:
+        """The list of its tables."""
+        return BundleTables.of(self.path, json.loads(manifest_bytes(self.path)))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, without the location of the private table."""
+        return published_plan(self.manifest.plan)
 
     @property
-    @abstractmethod
-    def plan(self) -> Plan: ...
+    def tables(self) -> Mapping[str, ListedTable]:
+        """Every table by its name, such as ``all-pairs.age.affairs``: its file name without folder.
 
-    @property
-    @abstractmethod
-    def parts(self) -> list[DrawnRelease]: ...
+        The names of synthetic tables and models include their folder, because a release may have the
+        same name.
+        """
+        return self.listing.tables
 
-    @abstractmethod
-    def table(self, name: str) -> Columns: ...
+    def table(self, name: str) -> Columns:
+        """The columns of a table without its replicates; nulls are masked."""
+        return arrays_of(self.listing.read(name))
 
-    @abstractmethod
-    def record_of(self, table: str) -> ReleaseRecord: ...
+    def draw(self, release: str) -> Noisy:
+        """The noisy statistic of a release."""
+        record = next((r for r in self.manifest.releases if r.name == release), None)
+        if record is None:
+            raise InputError(
+                f"{self.path}: has no release {release!r}; its releases: {list(self.plan.built)}"
+            )
+        noisy = noisy_of(arrays_of(pq.read_table(self.path / record.draw.path)))
+        if noisy.digest() != record.draw_sha256:
+            raise BundleError(f"{self.path}: the draw of {release} is not the one that was charged")
+        return noisy
+
+    @cached_property
+    def parts(self) -> list[DrawnRelease]:
+        """All releases of counts with their draws."""
+        draws = draws_of_period(self.plan, self.draw)
+        return parts_of(self.plan.of_period, {name: draws(name) for name in self.plan.built})
+
+    def record_of(self, table: str) -> ReleaseRecord:
+        """The release of a table."""
+        if table not in self._records:
+            raise InputError(f"{table}: is not a table of a release, so it has no error statement")
+        return self._records[table]
+
+    @cached_property
+    def _records(self) -> dict[str, ReleaseRecord]:
+        """The release of each of its tables."""
+        return {table.name: record for record in self.manifest.releases for table in record.tables}
 
     def best(self, table: str) -> Columns:
         """The cells of a table of counts, with the best estimates from all releases.

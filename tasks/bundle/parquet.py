@@ -202,7 +202,6 @@ def _rows(table: Table) -> int:
 
 
 def _joined(tables: Sequence[Table], schema: pa.Schema) -> pa.Table:
-    """The rows of some tables, one below the other."""
     columns = [{part.name: part.values for part in table.parts} for table in tables]
     arrays: list[pa.Array] = []
     for field in schema:
@@ -231,7 +230,6 @@ def write_csv(root: Path, file: TableFile) -> TableFile:
 
 
 def _as_csv(path: Path, target: Path) -> str:
-    """Write a Parquet file as CSV; returns its digest."""
     with (
         pq.ParquetFile(path) as parquet,
         csv.CSVWriter(target, parquet.schema_arrow) as writer,

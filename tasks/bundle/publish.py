@@ -14,7 +14,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,25 +98,25 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     section = plan.section(name)
     release = plan.counting(plan.built[name], plan.built, draws_of(plan, release_id))
     facts: dict[str, object] = {}
-    replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]] | None = None
+    replicate_noise: Callable[[int], Mapping[str, NDArray[np.float32]]] | None = None
     if isinstance(release, SeriesRun | EstimatesRun):
         earlier = earlier_runs(plan, release_id, staging.parent)
         facts["earlier_runs"] = earlier.release_ids
         published = release.publish(noisy, earlier.draws(name))
         if isinstance(release, SeriesRun):
-            replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
+            replicate_noise = partial(release.replicate_noise, noisy, earlier=earlier.draws(name))
     else:
         published = release.publish(noisy)
         if isinstance(release, Replicable):
-            replicate_noise = release.replicate_noise
+            replicate_noise = partial(release.replicate_noise, noisy)
     if isinstance(release, TableOfCounts):
         parts = measured_parts(plan, release_id)
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
-            replicate_noise = partial(_noise_of_best, release, parts)
+            replicate_noise = partial(replicates_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
-    noise = replicate_noise(noisy, number) if number and replicate_noise else {}
+    noise = replicate_noise(number) if number and replicate_noise else {}
     about = file_metadata(plan, release_id)
     files = [
         write_tables(staging, file, tables, plan.described_columns, about, noise)
@@ -146,12 +146,13 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     draws = draws_of(plan, release_id)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
+    facts: dict[str, Any] = {
+        "understated": understated_by(synthesis.sampler(plan.of_period), noisy),
+        "rows_per_unit": plan.unit.max_rows if plan.unit else 1,
+        "cluster": plan.cluster,
+    }
     # Without its files, which are written later, because they contain the record's warning.
-    stated = SynthesisRecord.model_construct(
-        understated=understated_by(synthesis.sampler(plan.of_period), noisy),
-        rows_per_unit=plan.unit.max_rows if plan.unit else 1,
-        cluster=plan.cluster,
-    )
+    stated = SynthesisRecord.model_construct(**facts)
     seen: list[SyntheticRecords] = []
 
     def written(tables: Iterator[Table]) -> TableFile:
@@ -189,10 +190,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         source=synthesis.from_,
         refined_by=records.refined_by,
         followed=list(records.followed),
-        understated=stated.understated,
-        rows_per_unit=stated.rows_per_unit,
-        cluster=stated.cluster,
-        **{key: with_csv(plan, staging, file) for key, file in files.items()},
+        **(facts | {key: with_csv(plan, staging, file) for key, file in files.items()}),
     )
 
 
@@ -354,12 +352,6 @@ def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
     shared = {table.name for table in most}
     alone = {table.name: [table] for table in tables if table.name not in shared}
     return alone | ({release: most} if most else {})
-
-
-def _noise_of_best(
-    release: TableOfCounts, parts: list[DrawnRelease], noisy: Noisy, number: int
-) -> Mapping[str, NDArray[np.float32]]:
-    return replicates_of_best(release, parts, number)
 
 
 def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:

@@ -15,38 +15,30 @@ dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from dpcore.arrays import Floats
-from dpcore.errors import BundleError, InputError
+from dpcore.errors import InputError
 from dpcore.estimates.combine import combine
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.estimates.model import Coefficient
 from dpcore.estimates.questions import Independence, Quantile, correlation, independence, quantile
-from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.releases.abilities import Evaluable
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import Manifest, ReleaseRecord
-from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
-from tasks.bundle.counts import CountTables
-from tasks.bundle.digests import manifest_bytes
+from tasks.bundle.counts import OpenBundle
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
-from tasks.bundle.records import draws_of_period, synthetic_records
+from tasks.bundle.listing import Columns
+from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured, meant, wider
@@ -55,52 +47,14 @@ __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
 
 @dataclass(frozen=True)
-class BundleReader(CountTables):
+class BundleReader(OpenBundle):
     """A published bundle, checked when it was opened."""
-
-    path: Path
-    manifest: Manifest
-
-    @cached_property
-    def listing(self) -> BundleTables:
-        """The list of its tables."""
-        return BundleTables.of(self.path, json.loads(manifest_bytes(self.path)))
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan, without the location of the private table."""
-        return published_plan(self.manifest.plan)
-
-    @property
-    def tables(self) -> Mapping[str, ListedTable]:
-        """Every table by its name, such as ``all-pairs.age.affairs``: its file name without folder.
-
-        The names of synthetic tables and models include their folder, because a release may have the
-        same name.
-        """
-        return self.listing.tables
-
-    def table(self, name: str) -> Columns:
-        """The columns of a table without its replicates; nulls are masked."""
-        return arrays_of(self.listing.read(name))
 
     def replicates(self, name: str) -> Floats:
         """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
         found = self.listing.read(name, columns=False, replicates=True)
         columns = [found[each].to_numpy() for each in found.column_names]
         return np.array(columns).reshape(-1, self.tables[name].rows)
-
-    def draw(self, release: str) -> Noisy:
-        """The noisy statistic of a release."""
-        record = next((r for r in self.manifest.releases if r.name == release), None)
-        if record is None:
-            raise InputError(
-                f"{self.path}: has no release {release!r}; its releases: {list(self.plan.built)}"
-            )
-        noisy = noisy_of(arrays_of(pq.read_table(self.path / record.draw.path)))
-        if noisy.digest() != record.draw_sha256:
-            raise BundleError(f"{self.path}: the draw of {release} is not the one that was charged")
-        return noisy
 
     def evaluate(self, release: str, points: Mapping[str, ArrayLike]) -> Columns:
         """Evaluate a density, function or machine at points, given as one array for each of its columns.
@@ -217,23 +171,6 @@ class BundleReader(CountTables):
     @cached_property
     def _evidence(self) -> dict[str, Evidence]:
         return {}
-
-    @cached_property
-    def parts(self) -> list[DrawnRelease]:
-        """All releases of counts with their draws."""
-        draws = draws_of_period(self.plan, self.draw)
-        return parts_of(self.plan.of_period, {name: draws(name) for name in self.plan.built})
-
-    def record_of(self, table: str) -> ReleaseRecord:
-        """The release of a table."""
-        if table not in self._records:
-            raise InputError(f"{table}: is not a table of a release, so it has no error statement")
-        return self._records[table]
-
-    @cached_property
-    def _records(self) -> dict[str, ReleaseRecord]:
-        """The release of each of its tables."""
-        return {table.name: record for record in self.manifest.releases for table in record.tables}
 
 
 def open_bundle(path: str | Path) -> BundleReader:

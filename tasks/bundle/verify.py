@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
-    if (guarantee.budget, guarantee.composition) != (plan.promise, plan.budget.composition):
+    renamed = (guarantee.epsilon, guarantee.delta) == (guarantee.alpha, guarantee.beta)
+    same = (guarantee.budget, guarantee.composition) == (plan.promise, plan.budget.composition)
+    if not (renamed and same):
         raise BundleError(f"{bundle}: the stated budget is not what the plan promises")
     if guarantee.statement != privacy_statement(plan):
         raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
@@ -59,21 +62,17 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     for path, document in written.items():
         if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
             raise BundleError(f"{bundle}: {path} does not match the manifest")
-    tables = manifest.tables
-    beside = [table.replicates for table in tables if table.replicates]
-    every: list[TableFile | ReplicatesRecord] = [*tables, *beside]
+    forms = [form for table in manifest.tables for form in _forms(table)]
+    every = [file for file, _ in forms]
     if {file.path for file in every} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
     expected = {file.csv: file.csv_sha256 for file in every if file.csv_sha256}
     tabular = {path for path in digests if path.endswith(".csv")} - set(written)
     if expected != {path: digests[path] for path in tabular}:
         raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")
-    for table in tables:
-        if table.sha256 != digests[table.path] or not _has_form(bundle, table):
-            raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
-        again = table.replicates
-        if again and (again.sha256 != digests[again.path] or not _beside(bundle, again, table)):
-            raise BundleError(f"{bundle}: {again.path} does not have the columns of the manifest")
+    for file, form in forms:
+        if file.sha256 != digests[file.path] or _form_of(bundle / file.path) != form:
+            raise BundleError(f"{bundle}: {file.path} does not have the columns of the manifest")
     return len(digests)
 
 
@@ -90,19 +89,19 @@ def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
         )
 
 
-def _has_form(bundle: Path, table: TableFile) -> bool:
-    return _form_of(bundle / table.path) == ([*table.columns.items()], table.rows)
+Form = tuple[list[tuple[str, str]], int]
+"""The columns of a file with their types, and its number of rows."""
 
 
-def _beside(bundle: Path, again: ReplicatesRecord, table: TableFile) -> bool:
-    types = dict.fromkeys(again.names, again.type)
-    if len(table.holds) > 1:
-        types = {TABLE: "string"} | types
-    return _form_of(bundle / again.path) == ([*types.items()], table.rows)
+def _forms(table: TableFile) -> Iterator[tuple[TableFile | ReplicatesRecord, Form]]:
+    """Yield the files of a table and of its replicates, with the forms that the manifest states."""
+    yield table, ([*table.columns.items()], table.rows)
+    if again := table.replicates:
+        names = {TABLE: "string"} if len(table.holds) > 1 else {}
+        yield again, ([*(names | dict.fromkeys(again.names, again.type)).items()], table.rows)
 
 
-def _form_of(path: Path) -> tuple[list[tuple[str, str]], int] | None:
-    """The columns with their types, and the number of rows."""
+def _form_of(path: Path) -> Form | None:
     try:
         parquet = pq.ParquetFile(path)
     except pa.ArrowException:
@@ -135,12 +134,7 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     if decision is not None and not decision.approved:
         raise BundleError("the ledger says that a disclosure officer has rejected this release")
     spent = total(charge.budget for charge in charges.values())
-    guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
-    if (
-        spent != total(plan.prices.values())
-        or guarantee.budget != plan.promise
-        or (guarantee.epsilon, guarantee.delta) != (guarantee.alpha, guarantee.beta)
-    ):
+    if spent != total(published_plan(manifest.plan).prices.values()):
         raise BundleError("the budget stated in the manifest is not what the ledger charged")
     return spent
 

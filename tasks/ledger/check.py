@@ -43,7 +43,6 @@ def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
 
 
 def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tuple[str, str]]:
-    """Yield each fault of one charge, and its remedy."""
     if charge.state is State.COMMITTED:
         try:
             queries.read_draw(connection, charge)

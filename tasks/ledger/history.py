@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from dpcore.accounting.budget import Budget
 from tasks.ledger import notes, queries, tables
@@ -20,40 +21,34 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
         grant = queries.granted_account(row)
         queries.open_account(opened.setdefault(row.dataset, []), grant)
         after = opened[row.dataset][-1]
-        record = HistoryRecord(
-            row.at, Action.GRANT, row.dataset, grant.promise, who=row.who, why=row.why
+        line = HistoryRecord(row.at, Action.GRANT, row.dataset, grant.promise)
+        records.append(
+            replace(line, who=row.who, why=row.why, account=after.number, caps=after.caps)
         )
-        records.append(replace(record, account=after.number, caps=after.caps))
     for row in connection.execute(select(charge)):
-        names = (row.dataset, queries.row_budget(row), row.release_id, row.release_name)
-        reserved = HistoryRecord(row.reserved_at, Action.RESERVE, *names, account=row.account)
-        records.append(reserved)
+        records.append(_of_charge(row, row.reserved_at, Action.RESERVE))
         if row.committed_at is not None:
-            moved = {"at": row.committed_at, "action": Action.COMMIT, "digest": row.digest}
-            records.append(replace(reserved, **moved))
+            committed = _of_charge(row, row.committed_at, Action.COMMIT)
+            records.append(replace(committed, digest=row.digest))
     voids = select(note.c.who, note.c.why, note.c.at, charge).join_from(note, charge)
     for row in connection.execute(voids.where(note.c.action == Action.VOID.value)):
-        names = (row.dataset, queries.row_budget(row), row.release_id, row.release_name)
-        void = HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why)
-        records.append(replace(void, account=row.account))
+        void = _of_charge(row, row.at, Action.VOID)
+        records.append(replace(void, who=row.who, why=row.why))
     records += notes.history(connection)
     assigned = select(tables.source).where(tables.source.c.number > 0)
     records += [
         HistoryRecord(row.at, Action.ASSIGN, row.dataset, Budget(), who=row.who, why=row.why)
         for row in connection.execute(assigned)
     ]
-    records += [
-        HistoryRecord(
-            row.at,
-            Action.ALLOW,
-            row.dataset,
-            queries.row_budget(row),
-            who=row.who,
-            why=f"{row.analyst}: {row.why}",
-        )
-        for row in connection.execute(select(tables.allowance))
-    ]
+    for row in connection.execute(select(tables.allowance)):
+        line = HistoryRecord(row.at, Action.ALLOW, row.dataset, queries.row_budget(row))
+        records.append(replace(line, who=row.who, why=f"{row.analyst}: {row.why}"))
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),
         key=lambda record: record.at,
     )
+
+
+def _of_charge(row: Row[Any], at: str, action: Action) -> HistoryRecord:
+    names = row.dataset, queries.row_budget(row), row.release_id, row.release_name
+    return HistoryRecord(at, action, *names, account=row.account)

@@ -6,9 +6,8 @@ A method that writes first locks its dataset, then reads, decides and writes und
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
-from functools import partial
 
 from sqlalchemy import Connection
 
@@ -153,10 +152,10 @@ class Ledger(LedgerReader):
         release_id: str,
         plan_digest: str,
         charges: Mapping[str, Charge],
-        require: Callable[[Callable[[str], list[str]]], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
         analyst: str | None = "",
+        ending: str = "",
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
@@ -166,9 +165,9 @@ class Ledger(LedgerReader):
         the names of the survey to be read; raises ``BudgetError`` if one belongs to another dataset.
         ``part``: the part of the grant that all requests together may spend; raises ``BudgetError`` if
         they would spend more.  ``analyst``: the requester, whose allowance must cover the charges, or
-        None for a recovered request that was charged to no allowance.  ``require`` is called under
-        the lock and may raise; its argument is a function that finds the ids of the plan's other
-        releases by their ending. Afterwards every named charge counts.
+        None for a recovered request that was charged to no allowance.  ``ending``: the end of the id
+        that only one release of the plan may have; raises ``LedgerError`` if another one has it.
+        Afterwards every named charge counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
@@ -176,9 +175,8 @@ class Ledger(LedgerReader):
             self._database.require_sound(connection, dataset)
             _lock_known(connection, dataset)
             names = dataset, release_id, plan_digest
-            new, account, charged = chargeable(connection, *names, charges, part, analyst)
+            new, account, charged = chargeable(connection, *names, charges, part, analyst, ending)
             if new:
-                require(partial(queries.ids_ending, connection, dataset, plan_digest))
                 queries.insert_charges(connection, *names, account.number, new, part, charged)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)

@@ -114,7 +114,9 @@ def counted(connection: Connection, dataset: str, most: int | None = None) -> li
     return [_charge_record(row) for row in found]
 
 
-def ids_ending(connection: Connection, dataset: str, plan_digest: str, ending: str) -> list[str]:
+def ids_ending(
+    connection: Connection, dataset: str, plan_digest: str, ending: str = ""
+) -> list[str]:
     """The ids with this ending of releases that were charged for a plan."""
     table = tables.charge.c
     alike = table.release_id.like(f"%{ending}") & (table.plan_digest == plan_digest)

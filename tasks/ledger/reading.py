@@ -124,6 +124,7 @@ class LedgerReader:
         charges: Mapping[str, Charge],
         part: Fraction | None = None,
         analyst: str = "",
+        ending: str = "",
     ) -> None:
         """Raise the error that ``reserve`` would raise now, and write nothing.
 
@@ -132,7 +133,8 @@ class LedgerReader:
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=False) as connection:
-            chargeable(connection, dataset, release_id, plan_digest, charges, part, analyst)
+            names = dataset, release_id, plan_digest
+            chargeable(connection, *names, charges, part, analyst, ending)
 
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
@@ -170,9 +172,9 @@ class LedgerReader:
         """The charges of every release of the dataset, by release id and name."""
         return self._read(queries.releases, dataset)
 
-    def ids_ending(self, dataset: str, plan_digest: str, ending: str) -> list[str]:
-        """The ids with this ending of releases that were charged for a plan."""
-        return self._read(queries.ids_ending, dataset, plan_digest, ending)
+    def ids_of_plan(self, dataset: str, plan_digest: str) -> list[str]:
+        """The ids of releases that were charged for a plan."""
+        return self._read(queries.ids_ending, dataset, plan_digest)
 
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None if there is none (yet)."""
@@ -276,14 +278,17 @@ def chargeable(
     charges: Mapping[str, Charge],
     part: Fraction | None,
     analyst: str | None,
+    ending: str,
 ) -> tuple[dict[str, Charge], Account, str]:
     """The charges still to be made, their account, and the analyst whose allowance pays ('' for none).
 
-    ``analyst``: as in ``Ledger.reserve``.  Raises the error of the first rule that forbids the charges.
+    ``analyst``, ``ending``: as in ``Ledger.reserve``.  Raises the error of the first rule that forbids
+    the charges.
     """
     account = rules.require_known(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
+    charged = ""
     if new:
         _require_addable(connection, dataset, plan_digest, new)
         asked = total(charge.budget for charge in new.values())
@@ -292,11 +297,13 @@ def chargeable(
         if part is not None:
             spent = queries.spent(connection, dataset, account.number, by_requests=True)
             rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
-            if analyst is None:
-                return new, account, ""
-            known = queries.allowances(connection, dataset)
-            return new, account, rules.require_allowed(dataset, release_id, analyst, known, asked)
-    return new, account, ""
+            if analyst is not None:
+                known = queries.allowances(connection, dataset)
+                charged = rules.require_allowed(dataset, release_id, analyst, known, asked)
+        if ending:
+            made = queries.ids_ending(connection, dataset, plan_digest, ending)
+            rules.require_same_id(release_id, made)
+    return new, account, charged
 
 
 def _spent(connection: Connection, dataset: str, account: Account) -> Budget:

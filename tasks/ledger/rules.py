@@ -244,6 +244,18 @@ def require_opened(
         )
 
 
+def require_same_id(release_id: str, made: Sequence[str]) -> None:
+    """Raise ``LedgerError`` if ``made``, the plan's releases for one due time, lack this id.
+
+    Then the plan's file was renamed, and its due time would be released twice.
+    """
+    if made and release_id not in made:
+        raise LedgerError(
+            f"{release_id}: this plan was released for the same due time as {made[0]}: give its file"
+            " its earlier name, or give the release an id of its own"
+        )
+
+
 def require_known_analyst(dataset: str, analyst: str, known: Mapping[str, Allowance]) -> Allowance:
     """The allowance; raises ``BudgetError`` for an analyst who has none."""
     if analyst not in known:

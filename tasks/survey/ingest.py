@@ -16,7 +16,7 @@ Errors name columns and rules, never values.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -78,7 +78,6 @@ def ingest(
     one is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it
     has none of the columns or is damaged; ``tasks.survey.validate`` reports all else that does not fit.
     """
-    refuse_lookalikes(columns)
     call_guarded(
         lambda: private_folder(workspace),
         InputError,
@@ -119,16 +118,6 @@ def ingest(
 def _remove(partial: Path) -> None:
     for path in (partial, partial.with_name(f"{partial.name}.wal")):
         path.unlink(missing_ok=True)
-
-
-def refuse_lookalikes(columns: Iterable[str]) -> None:
-    """Raise ``InputError`` if two columns of the plan differ only in capitals."""
-    # DuckDB's names have no case: it would silently rename the second column.
-    seen: dict[str, str] = {}
-    for name in columns:
-        other = seen.setdefault(name.lower(), name)
-        if other != name:
-            raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
 
 
 def _with_ibis(connection: duckdb.DuckDBPyConnection) -> Any:

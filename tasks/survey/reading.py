@@ -8,6 +8,7 @@ Session    a survey that stays in its engine (``tasks.survey.engines``); open fr
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ Unread: TypeAlias = Mapping[str, Mapping[str, int]]
 """By column, the number of values that could not be read, by their kind (``sql.look``); private."""
 
 
+@dataclass(frozen=True, eq=False)
 class Session:
     """An open session with the engine in which a survey stays; ``table`` is private.
 
@@ -28,19 +30,11 @@ class Session:
     ``unchanged`` raises ``DataError`` if the records may have changed since the first reading.
     """
 
-    def __init__(
-        self,
-        table: Any,
-        unread: Unread,
-        unfit: Sequence[str],
-        close: Callable[[], object],
-        unchanged: Callable[[], object],
-    ):
-        self.table = table
-        self.unread = unread
-        self.unfit = unfit
-        self.close = close
-        self.unchanged = unchanged
+    table: Any = field(repr=False)
+    unread: Unread = field(repr=False)
+    unfit: Sequence[str]
+    close: Callable[[], object] = lambda: None
+    unchanged: Callable[[], object] = lambda: None
 
 
 Survey = Path | Session
@@ -82,11 +76,7 @@ def held_open(survey: Survey) -> Iterator[Session]:
             survey.close()
         return
     with open_survey(survey) as (table, unread, unfit):
-        yield Session(table, unread, unfit, close=_nothing, unchanged=_nothing)
-
-
-def _nothing() -> None:
-    pass
+        yield Session(table, unread, unfit)
 
 
 def _rows(connection: DuckDBPyConnection, table: str) -> list[tuple[Any, ...]]:

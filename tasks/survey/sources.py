@@ -91,7 +91,8 @@ def find_file(source: str | TableSource) -> Path:
         path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
         if _suffix(path) not in ENDINGS:
             raise InputError(
-                f"{source}: the survey table must be a file that ends with {OR_ENDINGS}"
+                f"{source}: must be a file that ends with {OR_ENDINGS}, or a table of a DuckDB file,"
+                " which a plan names as {database: FILE, table: NAME}; name it with --table elsewhere"
             )
     if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
         raise InputError(f"{name}: there is no such file")

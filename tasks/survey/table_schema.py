@@ -6,7 +6,6 @@ no values, no numbers of records, no statistics, no dictionary of an enumeration
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from tasks.survey.csv_file import csv_headers
 from tasks.survey.office_files import READERS
 from tasks.survey.office_labels import office_questions, office_schema
 from tasks.survey.private_file import call_guarded, confine, connect
-from tasks.survey.sources import ENDINGS, OR_ENDINGS, PACKAGE, find_in_package, no_table
+from tasks.survey.sources import find_file, no_table
 
 
 def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
@@ -31,9 +30,7 @@ def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
     """
     if isinstance(source, TableSource):
         return _of_duckdb(source)
-    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
-    if not path.is_file():
-        raise InputError(f"{source}: there is no such file")
+    path = find_file(source)
     if path.suffix.lower() == ".parquet":
         message = f"{source}: cannot be read as a Parquet file"
         schema = call_guarded(lambda: pq.read_schema(path), InputError, message)
@@ -43,19 +40,16 @@ def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
         return _named_columns(
             source, call_guarded(lambda: office_schema(path), InputError, message)
         )
-    if not path.name.lower().endswith(ENDINGS):
-        raise InputError(
-            f"{source}: the table must be a file that ends with {OR_ENDINGS}, or a table of a DuckDB"
-            " file (name it with --table)"
-        )
-    return _of_csv(source, path)
+    message = f"{source}: cannot be read as CSV"
+    headers = call_guarded(lambda: csv_headers(path, source), InputError, message)
+    header = max(headers.values(), key=len)
+    return _named_columns(source, {name: _named(name) for name in header})
 
 
 def questions_of(source: str) -> Mapping[str, Question]:
     """The file's own metadata on its columns, in Stata and SPSS files; empty for others."""
-    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
     message = f"{source}: its labels cannot be read"
-    return call_guarded(lambda: office_questions(path), InputError, message)
+    return call_guarded(lambda: office_questions(find_file(source)), InputError, message)
 
 
 def frame_schema(frame: Any) -> Mapping[str, ColumnType]:
@@ -106,13 +100,6 @@ def _of_arrow(kind: pa.DataType) -> ColumnType:
     return ColumnType.TEXT if any(is_a(kind) for is_a in text) else ColumnType.OTHER
 
 
-def _of_csv(source: str, path: Path) -> Mapping[str, ColumnType]:
-    message = f"{source}: cannot be read as CSV"
-    headers = call_guarded(lambda: csv_headers(path, source), InputError, message)
-    header = max(headers.values(), key=len)
-    return _named_columns(source, {name: _named(name) for name in header})
-
-
 def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[str, ColumnType]:
     """Return the columns; raises ``InputError`` if a name is a number, which may be a value."""
     for place, name in enumerate(columns, 1):
@@ -149,10 +136,7 @@ DUCKDB_KINDS = {
 
 
 def _of_duckdb(source: TableSource) -> Mapping[str, ColumnType]:
-    path = Path(source.database)
-    if not path.is_file():
-        raise InputError(f"{source.database}: there is no such file")
-    with connect(path) as connection:
+    with connect(find_file(source)) as connection:
         confine(connection)
         found = connection.execute(
             "SELECT table_name, column_name, data_type FROM duckdb_columns()"

@@ -52,10 +52,8 @@ def due_times(
         for midnight in croniter(days, before).all_next(datetime):
             known = True
             held |= {_instant(zone, midnight + time) for time in times}
-            # Prefect moves a time by at most a day, so nothing that follows is due before this.
-            follows = ((midnight + day, 0), (midnight + day, 1), (midnight + 2 * day, 1))
-            ahead = max(_offset(zone, wall, fold) for wall, fold in follows)
-            settled = (midnight + day).replace(tzinfo=UTC) - ahead
+            # A zone is less than a day ahead of UTC: nothing from the next midnight on is due before.
+            settled = midnight.replace(tzinfo=UTC)
             passed = sorted(due for due in held if due < settled)
             held.difference_update(passed)
             yield from (due for due in passed if start <= due and (end is None or due <= end))

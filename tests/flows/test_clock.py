@@ -1,4 +1,4 @@
-"""A clock that jumps: nothing is drawn or charged twice, and what is late is said in few words."""
+"""A clock that jumps: nothing is drawn or charged twice."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,9 +7,7 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
-from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile
-from tasks.budget.schedule import late_releases
 from tasks.bundle.verify import read_manifest
 from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger, records
@@ -17,10 +15,6 @@ from tasks.report.history import history_until
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
 
-MONTHLY = """
-operation:
-  schedule: {cron: "0 6 1 * *", since: 2026-01-01}
-"""
 NOW = datetime(2026, 2, 15, tzinfo=UTC)
 YEAR = timedelta(days=365)
 
@@ -45,11 +39,11 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch) -> Path:
-    """A monthly release, of which the grant covers three."""
+    """A release, of which the grant covers three."""
     leave_out_audits(monkeypatch.setattr)
     path = small_plan(tmp_path)
     text = path.read_text().replace('granted: {alpha: "2"', 'granted: {alpha: "3"')
-    path.write_text(text + MONTHLY)
+    path.write_text(text)
     return path
 
 
@@ -74,18 +68,3 @@ def test_nothing_is_drawn_or_charged_twice_and_nothing_overspent(plan, clock):
     assert ledger.granted("survey") == Budget.of(3)
     assert reconcile(ledger, out) == []
     write_catalogue(out, out)
-
-
-@pytest.mark.slow
-def test_a_year_that_did_not_pass_is_not_late_afterwards(plan, clock):
-    release(plan, "plan-20260101-060000", plan.parent / "out")
-    loaded, ledger = load_plan(plan), Ledger(ledger_url())
-
-    def late(now: datetime) -> list[str]:
-        return [fault.release_id for fault in late_releases(loaded, plan, ledger, now)]
-
-    before = late(NOW)
-    assert before == ["plan-20260201-060000"]
-    assert len(late(NOW + YEAR)) == 13
-    assert late(NOW - YEAR) == []
-    assert late(NOW) == before

@@ -94,16 +94,13 @@ def test_a_rejection_in_a_form_stays_when_another_person_approves_before_the_run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), [("reject", "approve"), ("approve", "reject")])
-def test_a_form_that_contradicts_an_earlier_decision_is_refused_and_stays_open(
-    waiting, first, second
-):
-    assert decide(first, waiting.id) == 0
+def test_a_form_that_contradicts_an_earlier_decision_is_refused_and_stays_open(waiting):
+    assert decide("reject", waiting.id) == 0
     with pytest.raises(httpx.HTTPStatusError) as refused:
-        waiting.send(second)
-    assert f"{first.removesuffix('e')}ed by D. Director" in refused.value.response.json()["detail"]
+        waiting.send("approve")
+    assert "rejected by D. Director" in refused.value.response.json()["detail"]
     assert waiting.state() == "Suspended"
-    waiting.send(first)
+    waiting.send("reject")
     assert waiting.state() == "Resuming"
     assert waiting.ledger.decision("survey", waiting.id).who == "D. Director"
 
@@ -166,13 +163,10 @@ def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_a_form_after_its_deadline_records_nothing_and_the_command_line_still_decides(
-    waiting, decision, capsys
-):
+def test_a_form_after_its_deadline_records_nothing_and_the_command_line_still_decides(waiting):
     waiting.pass_deadline()
-    assert "timed out" in waiting.send(decision).details.reason
+    assert "timed out" in waiting.send("approve").details.reason
     assert waiting.ledger.decision("survey", waiting.id) is None
     assert waiting.state() == "Failed"
-    assert decide(decision, waiting.id) == 0
+    assert decide("approve", waiting.id) == 0
     assert waiting.ledger.decision("survey", waiting.id).who == "D. Director"

@@ -33,7 +33,6 @@ from schemas.survey.reading import (
 from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.dates import part_of
 from tasks.survey.engines.text import number_of, part_of_text
-from tasks.survey.ingest import refuse_lookalikes
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
 from tasks.survey.sources import UNFITTING, found_columns
@@ -68,7 +67,6 @@ def open_session(
     changed since the first reading.  Raises ``InputError`` and ``DataError`` as
     ``tasks.survey.ingest.ingest`` does.
     """
-    refuse_lookalikes(columns)
     there, unfit = found_columns(columns, types)
     fitting, others = _fitting(types, there)
     unfit += others

@@ -124,7 +124,6 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
 
 
 def _tables(session: SparkSession, source: SparkSource) -> list[str]:
-    """The tables of the schema; empty if there is no such schema."""
     schema = source.place.rpartition(".")[0]
     if source.parquet or not session.catalog.databaseExists(schema):
         return []

@@ -8,10 +8,9 @@ from typing import Any
 
 from schemas.survey.dates import Part
 from schemas.survey.formats import TIME, DateFormat, NumberFormat
+from tasks.survey.dates import part_of
 
 DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-SHIFTS = (0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4)
-"""For each month, the offset of its first day in the week."""
 
 _END = "(?!a|[^a])"
 """The pattern for the end of text; in some engines ``$`` also matches before a final line end."""
@@ -48,20 +47,10 @@ def part_of_text(value: Any, form: DateFormat, part: Part) -> Any:
     day = {sign: group(f"^{form.pattern}", i) for i, sign in enumerate(form.order, 1)}
     year, month = day["Y"], day["M"]
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    most = _by_month(month, DAYS) + ibis.ifelse(leap & (month == 2), 1, 0)
+    of_month = ibis.cases(*((month == i, days) for i, days in enumerate(DAYS, 1)), else_=0)
+    most = of_month + ibis.ifelse(leap & (month == 2), 1, 0)
     known = year.between(1, 9999) & month.between(1, 12) & (day["D"] >= 1) & (day["D"] <= most)
-    if part == "weekday":
-        before = year - ibis.ifelse(month < 3, 1, 0)
-        leaps = before // 4 - before // 100 + before // 400
-        number = (before + leaps + _by_month(month, SHIFTS) + day["D"] + 6) % 7 + 1
-    else:
-        number = {"year": year, "month": month}.get(part)
-        if number is None:
-            number = group(f"^{form.pattern}{TIME}", 5)
-    return ibis.ifelse(known, number.cast("int64"), ibis.null("int64"))
-
-
-def _by_month(month: Any, numbers: tuple[int, ...]) -> Any:
-    import ibis
-
-    return ibis.cases(*((month == i, number) for i, number in enumerate(numbers, 1)), else_=0)
+    if part == "hour":
+        return ibis.ifelse(known, group(f"^{form.pattern}{TIME}", 5), ibis.null("int64"))
+    numbers = [ibis.ifelse(known, each, ibis.null("int64")) for each in (year, month, day["D"])]
+    return part_of(ibis.date(*numbers), part)

@@ -266,11 +266,6 @@ def test_a_command_elsewhere_shows_the_key_of_its_environment(monkeypatch):
     assert json.loads(os.environ[HEADERS]) == {"Proxy-Token": "t", NAME: "k"}
 
 
-def test_an_operators_own_headers_are_kept(monkeypatch):
-    monkeypatch.setenv(HEADERS, '{"Proxy-Token": "t"}')
-    assert json.loads(headers_with("k")) == {"Proxy-Token": "t", NAME: "k"}
-
-
 def test_who_lacks_the_key_is_told_how_to_show_it():
     request = httpx.Request("POST", "http://127.0.0.1/api/flows/")
     refused = httpx.Response(403, json={"detail": REFUSAL}, request=request)

@@ -79,7 +79,7 @@ def test_what_is_read_is_more_than_what_is_published(document):
     ("changes", "told"),
     [
         ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
-        ({"column": "age"}, "privacy_unit.column: 'age' is already used"),
+        ({"column": "AGE"}, "privacy_unit.column: 'AGE' is already used"),
         ({"column": "_place"}, "privacy_unit.column: is not a valid column name"),
     ],
 )

@@ -22,7 +22,6 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from tasks.bundle.reader import BundleReader, Columns
 from tests.chance import shares
-from tests.tasks.made_up import opened_once
 
 ADDED, SHARE = Adjacency("add-remove"), Budget.of("1")
 TABLE = Domain((Categories("place", ("a", "b", "c")), Categories("answer", ("yes", "no"))))
@@ -141,19 +140,6 @@ def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():
         _ = some + 2 * some
     with pytest.raises(TypeError):
         _ = some * other
-
-
-@pytest.mark.slow
-def test_a_share_in_a_bundle_counts_the_noise_of_a_private_total(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
-    plan_document |= {"releases": kept, "synthesis": [], "neighbours": "add-remove"}
-    bundle = opened_once(tmp_path, plan_document)
-    table = "pairs.sex.region"
-    women, everybody = bundle.total(table, lambda t: t["sex"] == "F"), bundle.total(table)
-    share = bundle.share(table, lambda t: t["sex"] == "F")
-    assert share.value == pytest.approx(women.value / everybody.value)
-    public = women / everybody.value
-    assert share.standard_error != pytest.approx(public.standard_error, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -451,10 +451,11 @@ class TestDamage:
                 connection.execute(update(tables.charge).values(**values))
         assert ledger.release("wages", "r1")["a"].state is State.RESERVED
 
-    def test_an_unknown_layout_is_refused(self, ledger):
+    @pytest.mark.parametrize("version", [1, 6])
+    def test_another_layout_is_refused(self, ledger, version):
         with ledger._database.transaction(write=True) as connection:
-            connection.execute(update(tables.schema).values(version=99))
-        with pytest.raises(LedgerError, match=r"layout version 99.*version 5"):
+            connection.execute(update(tables.schema).values(version=version))
+        with pytest.raises(LedgerError, match=rf"layout version {version}.*version 5"):
             ledger.reserve("wages", "r1", "p", charges(a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):

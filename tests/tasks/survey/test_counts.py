@@ -10,7 +10,7 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from schemas.document import explain_errors
+from schemas.document import faults_of, written_faults
 from schemas.plan import Plan, ValidationError, load_plan, published_plan
 from schemas.survey.columns import IntegerColumn
 from schemas.survey.unit import COUNT
@@ -171,7 +171,7 @@ def test_a_plan_says_what_counts_cannot_go_with(changes, words, plan_document):
     document["budget"]["requested"]["beta"] = "0"
     with pytest.raises(ValidationError) as caught:
         Plan.model_validate(document)
-    assert words in explain_errors(caught.value, document)
+    assert words in written_faults(faults_of(caught.value, document))
 
 
 @pytest.mark.slow
