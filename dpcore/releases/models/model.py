@@ -33,7 +33,8 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
-from dpcore.releases.models.rounds import USUAL_NOISE, Family, ScorePoint
+from dpcore.releases.models.point import ScorePoint
+from dpcore.releases.models.rounds import USUAL_NOISE, Family
 from dpcore.releases.models.scores import ScoredRecords
 from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores, noise_share
 from dpcore.releases.models.terms import ModelTerms
@@ -253,13 +254,13 @@ class MeasuredModel(Release):
     def _of(self, before: ScorePoint, point: ScorePoint) -> ModelFit:
         """The fit of one part."""
         terms = self.scores.terms
-        unit = math.sqrt(point.spread[0]) / point.slope[0]
-        trusted, size = float(point.trusted[0]), len(point.moved[0])
+        last, doubts, unit = point.last, point.doubts, float(point.unit[0])
+        trusted, size = float(doubts.trusted[0]), terms.size
         # The middle round's part was measured one step earlier, so noisy curvature scaled that step too.
-        inverse, step = point.inverse[0], point.moved[0] + (1 - trusted) * before.moved[0]
-        last = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
-        noise = math.hypot(trusted * last, (1 - trusted) * float(point.heard[0]))
-        blur, tail = float(point.blur[0]), float(point.tail[0])
+        inverse, step = last.inverse[0], last.moved[0] + (1 - trusted) * before.last.moved[0]
+        noise = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
+        noise = math.hypot(trusted * noise, (1 - trusted) * float(last.heard[0]))
+        blur, tail, meat = float(last.blur[0]), float(doubts.tail[0]), doubts.meat[0]
         squeezed = np.linalg.inv(before.squeeze[0])
         privacy = (noise**2 + tail**2) * squeezed.T @ squeezed
         privacy += blur**2 / 2 * (step @ step) * np.eye(size)
@@ -270,19 +271,19 @@ class MeasuredModel(Release):
         doubt = blur * noise_share(back, inverse[None])[0]
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
         # Either of both measurements is enough to know the scale of a term.
-        unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
-        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / point.flat[0]
-        covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
+        unknown_scale = (size > 1) & (np.minimum(doubt, doubts.unsure[0]) >= most)
+        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / doubts.flat[0]
+        covariances = [out @ each @ out.T for each in (meat, privacy)]
         both = np.outer(wider, wider)
         if self.family != "gaussian":
             # A last step much longer than its noise: the one before had not come near the solution.
-            usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
+            usual = np.trace(inverse @ (meat + noise**2 * np.eye(size)) @ inverse)
             far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
             moved = unit * back @ step
-            far += float(self.scores.bent(point, before.moved)[0]) ** 2
+            far += float(self.scores.bent(point, before.last.moved)[0]) ** 2
             covariances[1] += far * np.outer(moved, moved)
-            aimed = (1 - trusted) * unit * back @ point.aimed[0]
-            bent = float(self.scores.bent(point, point.aimed)[0])
+            aimed = (1 - trusted) * unit * back @ last.aimed[0]
+            bent = float(self.scores.bent(point, last.aimed)[0])
             covariances[1] += bent**2 * np.outer(aimed, aimed)
         if unknown_scale.any():
             vectors, known = _least_known(inverse, LEAST * blur * math.sqrt(size))
@@ -297,7 +298,7 @@ class MeasuredModel(Release):
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
-        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | point.astray[0]
+        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | doubts.astray[0]
         if self.family != "gaussian":
             # A term did not come to a solution if even the shortest step that moves it this far is
             # beyond all steps before it.
@@ -325,7 +326,7 @@ class MeasuredModel(Release):
                 facts["records"] = rows
             if self.design.simple:
                 # Only where a unit is one record do squares of scores average to squared residuals.
-                apart = float(point.spread[0] * np.trace(point.meat[0])) / (
+                apart = float(point.spread[0] * np.trace(point.doubts.meat[0])) / (
                     len(found.values) * rows
                 )
                 facts["residual_variance"] = apart * self.terms.scale[1] ** 2

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.releases.models.convergence import growing, inverse_after_growth, subsets_solved
-from dpcore.releases.models.rounds import BINS, ScorePoint
+from dpcore.releases.models.convergence import growing, inverse_after_growth, steep, subsets_solved
+from dpcore.releases.models.point import Coordinates, Doubts, NewtonStep, ScorePoint
+from dpcore.releases.models.rounds import BINS
 from dpcore.releases.models.tails import CutScores, uneven
 
 LARGEST_COEFFICIENT = 1e4
@@ -52,20 +52,12 @@ class ModelScores(CutScores):
     def first_point(self, times: int) -> ScorePoint:
         p, one = self.terms.size, np.ones(times)
         none, square = np.zeros((times, p)), np.zeros((times, p, p))
-        middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
         rows, same = one * self.rows, square + np.eye(p)
-        named: dict[str, Any] = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
-        named |= {"middle": none, "local": same, "squeeze": same}
-        later: dict[str, Any] = {
-            "inverse": square,
-            "blur": one,
-            "meat": square,
-            "tail": 0 * one,
-            "moved": none,
-        }
-        later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
-        later |= {"flat": none + 1, "astray": none > 0}
-        return ScorePoint(0, none, square, one, one, one, rows=rows, **named, **later)
+        middle, width = (0.5, 0.5) if self.family == "binomial" else (0.0, 1.0)
+        near = Coordinates(one * middle, one * width, none, same)
+        step = NewtonStep(inverse=square, blur=one, aimed=none, heard=one, moved=none)
+        doubts = Doubts(none, square, tail=0 * one, trusted=one, flat=none + 1, astray=none > 0)
+        return ScorePoint(0, none, square, one, one, one, same, rows, near, step, doubts)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
         """The point after a round with these noisy sums (t, width)."""
@@ -95,15 +87,16 @@ class ModelScores(CutScores):
         # Noisy counts may be negative, and np.interp needs numbers that ascend strictly.
         below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
         at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
-        least = (self.edges[-1] - self.edges[0]) / BINS
+        least, zero = (self.edges[-1] - self.edges[0]) / BINS, np.zeros(len(at))
         if self.terms.binary:  # its ends are all of its values
-            zero, one = np.zeros(len(at)), np.ones(len(at))
-            return replace(point, location=zero, width=one, spread=zero)
+            near = replace(point.near, location=zero, width=zero + 1)
+            return replace(point, near=near, spread=zero)
         if self.family == "poisson":
-            zero = np.zeros(len(at))
-            return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
+            width = np.maximum(2 * at[:, 2], 2 * self.edges[1])
+            return replace(point, near=replace(point.near, location=zero, width=width))
         width = np.maximum(at[:, 2] - at[:, 0], least)
-        return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
+        near = replace(point.near, location=at[:, 1], width=width)
+        return replace(point, near=near, spread=self._variance(*parts["bins"]))
 
     def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
         """Find the narrowest interval of bins for each numeric term (``MOST``), and coordinates within
@@ -115,7 +108,7 @@ class ModelScores(CutScores):
         number = point.rows
         if self.unknown_rows:
             number = counts.sum(axis=1) / len(self.located)
-        middle, local, place = point.middle.copy(), point.local.copy(), 0
+        middle, local, place = point.near.middle.copy(), point.near.local.copy(), 0
         for j, edges in self.located.items():
             below = np.cumsum(counts[:, place : place + len(edges) - 1], axis=1)
             below, place = np.c_[np.zeros(len(below)), below], place + len(edges) - 1
@@ -136,7 +129,7 @@ class ModelScores(CutScores):
                 rows = np.flatnonzero(~whole & (best == at))
                 found = self.terms.inside(j, centre[at], ROOM * half[at])
                 middle[np.ix_(rows, places)], local[np.ix_(rows, places, places)] = found
-        return replace(point, middle=middle, local=local)
+        return replace(point, near=replace(point.near, middle=middle, local=local))
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
         """A lower bound (t,) on the likely variance of the response; it includes values far from the
@@ -166,10 +159,10 @@ class ModelScores(CutScores):
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
-        width, location = point.width, point.location
+        width, location = point.near.width, point.near.location
         # From coordinates relative to the intervals of terms to those of the basis.
-        back = point.local.copy()
-        shift = _times(np.swapaxes(point.local, 1, 2), point.middle)
+        back = point.near.local.copy()
+        shift = _times(np.swapaxes(back, 1, 2), point.near.middle)
         back[:, base] -= shift * (np.arange(p) != base)
         if self.family == "gaussian":
             theta = _times(inverse, products)
@@ -203,7 +196,8 @@ class ModelScores(CutScores):
         radius = np.full(len(rows), self.rough_radius)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
         unsure = noise[:, None] * noise_share(self.terms.basis[0] @ back, inverse)
-        return replace(point, rows=rows, radius=radius, unsure=unsure, **found)
+        doubts = replace(point.doubts, unsure=unsure)
+        return replace(point, rows=rows, radius=radius, doubts=doubts, **found)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)
@@ -223,7 +217,7 @@ class ModelScores(CutScores):
         in its interval that is farthest from the mean record.  The identity if scores are shortened."""
         found = np.tile(np.eye(self.terms.size), (len(white), 1, 1))
         for first in self.located if self.weighed and self.terms.constant is not None else ():
-            far = self.terms.farthest(first, white, point.middle, point.local)
+            far = self.terms.farthest(first, white, point.near.middle, point.near.local)
             length = np.maximum(np.linalg.norm(far, axis=1), 1e-300)[:, None, None]
             powers = len(self.terms.tables[first][0]) > 1
             most = SQUEEZED[powers] * math.sqrt(self.terms.size)
@@ -260,7 +254,8 @@ class ModelScores(CutScores):
             meat = self._within(meat, 0.2 * typical, parts)
         vectors, values = _floored(meat, 0.2 * typical)
         meat = _product(vectors * values[:, None, :], vectors)
-        return replace(point, meat=meat, radius=radius, tail=tail, trusted=trusted)
+        doubts = replace(point.doubts, meat=meat, tail=tail, trusted=trusted)
+        return replace(point, radius=radius, doubts=doubts)
 
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
         """The variance (t, p, p) of scores within strata.
@@ -297,24 +292,30 @@ class ModelScores(CutScores):
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        (scores, noise), last = parts["scores"], point.last
         flatter = self._flatter(point)[:, None]
-        inverse = point.inverse / flatter[:, :, None]
-        if self.family == "binomial":
+        inverse = last.inverse / flatter[:, :, None]
+        # Slopes grow where steps go on and on; only a constant and other terms can tell.
+        sloped = (
+            self.family == "binomial" and self.terms.constant is not None and len(scores[0]) > 1
+        )
+        if sloped:
             inverse = inverse_after_growth(self.terms, point, inverse)
-        moved = _times(inverse, parts["scores"][0])
+        moved = _times(inverse, scores)
         # What the middle round said of the way from here.
-        left = point.aimed / flatter - point.moved / np.sqrt(flatter)
-        trusted = point.trusted[:, None]
-        scores, noise = parts["scores"]
+        left = last.aimed / flatter - last.moved / np.sqrt(flatter)
+        trusted = point.doubts.trusted[:, None]
         step = trusted * moved + (1 - trusted) * left
-        flat, astray = np.ones_like(scores), point.astray
+        flat, astray = np.ones_like(scores), point.doubts.astray
         if self.family != "gaussian":
             flat, astray = subsets_solved(self.terms, self.family, point, scores, noise)
             flat = np.minimum(flat / flatter, 1.0)
-        if self.family == "binomial":
-            astray = astray | growing(self.terms, point, inverse, step, noise)[:, None]
-        point = replace(point, inverse=inverse, flat=flat, astray=astray)
-        return self._moved_by(point, step)
+        if sloped:
+            endless = growing(self.terms, point, inverse, step, noise)
+            endless |= steep(self.terms, point, inverse, step)
+            astray = astray | endless[:, None]
+        doubts = replace(point.doubts, flat=flat, astray=astray)
+        return self._moved_by(replace(point, doubts=doubts), step, replace(last, inverse=inverse))
 
     def _flatter(self, point: ScorePoint) -> Floats:
         """The approximate factor (t,) by which the curvature changed over the step before the last; it
@@ -330,8 +331,8 @@ class ModelScores(CutScores):
         constant = np.zeros((len(point.rows), self.terms.size, 1))
         constant[:, self.terms.constant] = 1.0
         own = np.linalg.solve(point.white, constant)[:, :, 0]
-        curved = np.linalg.solve(point.inverse, own[:, :, None])[:, :, 0]
-        part = np.sum(point.moved * curved, axis=1) / np.sum(own * curved, axis=1)
+        curved = np.linalg.solve(point.last.inverse, own[:, :, None])[:, :, 0]
+        part = np.sum(point.last.moved * curved, axis=1) / np.sum(own * curved, axis=1)
         changed = part * np.sqrt(point.spread) / point.slope
         if self.family == "binomial":
             changed = changed * uneven(point)
@@ -350,15 +351,13 @@ class ModelScores(CutScores):
         squared = np.sum(np.linalg.solve(point.squeeze, inverse) ** 2, axis=(1, 2))
         far = np.maximum(1 - (by_noise / size) ** 2 * squared, 0.0)
         if self.family != "gaussian":
-            unit = np.sqrt(point.spread) / point.slope
-            far = np.minimum(far, MOST_STEP / (size * unit))
-        point = replace(point, inverse=inverse, blur=noise, aimed=moved, heard=by_noise)
-        return self._moved_by(point, moved * far[:, None])
+            far = np.minimum(far, MOST_STEP / (size * point.unit))
+        step = moved * far[:, None]
+        return self._moved_by(point, step, NewtonStep(inverse, noise, moved, by_noise, step))
 
-    def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
-        unit = np.sqrt(point.spread) / point.slope
-        theta = point.theta + _times(point.white, moved) * unit[:, None]
-        return replace(point, theta=theta, moved=moved)
+    def _moved_by(self, point: ScorePoint, step: Floats, last: NewtonStep) -> ScorePoint:
+        theta = point.theta + _times(point.white, step) * point.unit[:, None]
+        return replace(point, theta=theta, last=replace(last, moved=step))
 
 
 def noise_share(back: Floats, inverse: Floats) -> Floats:
