@@ -132,7 +132,6 @@ def formula_frame(
 
 
 def _formulaic() -> Any:
-    """The library that reads formulas."""
     try:
         import formulaic  # takes half a second
     except ModuleNotFoundError as missing:

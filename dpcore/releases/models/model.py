@@ -133,21 +133,19 @@ class MeasuredModel(Release):
     finer = "fewer terms, or categories with more records"
     chart = "coefficients"
 
-    formula: str = ""
-    family: Family = "gaussian"
-    terms: ModelTerms | None = None
+    formula: str
+    family: Family
+    terms: ModelTerms
     design: SurveyDesign = SIMPLE
 
     @property
     def parts(self) -> int:
         """The number of groups of records if the model has a mean for each of them; else 1."""
-        assert self.terms is not None
         return 1 if self.terms.separate is None else self.terms.size
 
     @property
     def possible(self) -> tuple[float, float]:
         """The range of each coefficient: that of the response if all of them are means."""
-        assert self.terms is not None
         of_all = self.terms.size == 1 and self.terms.constant is not None
         if self.family != "gaussian" or not (of_all or self.parts > 1):
             return -math.inf, math.inf
@@ -157,7 +155,6 @@ class MeasuredModel(Release):
     @cached_property
     def _usual(self) -> ModelScores:
         """The rounds of one part, if noise is as usual."""
-        assert self.terms is not None
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
             terms, design = (
@@ -204,7 +201,6 @@ class MeasuredModel(Release):
         """The records of each part."""
         if self.parts == 1:
             return (self.scores.records_of(tally),)
-        assert self.terms is not None
         cells, axes = tally.domain.unpack(tally.cells), self.terms.axes
         codes, weights, groups = self.design.unpacked(cells, axes)
         # The rounds of one group have no strata (``_usual``).
@@ -246,13 +242,11 @@ class MeasuredModel(Release):
         return before, points
 
     def _together(self, before: Points, points: Points) -> ModelFit:
-        """The joint fit of all parts."""
         values, sampling, privacy, hidden = zip(*map(self._of, before, points), strict=True)
         joined = block_diag(*sampling), block_diag(*privacy)
         return ModelFit(np.concatenate(values), *joined, np.concatenate(hidden))
 
     def _of(self, before: ScorePoint, point: ScorePoint) -> ModelFit:
-        """The fit of one part."""
         terms = self.scores.terms
         last, doubts, unit = point.last, point.doubts, float(point.unit[0])
         trusted, size = float(doubts.trusted[0]), terms.size
@@ -315,7 +309,6 @@ class MeasuredModel(Release):
         return np.asarray(np.maximum(1 - changed, 1e-9) ** -0.5)
 
     def publish(self, noisy: Noisy) -> Published:
-        assert self.terms is not None
         before, points = self._ends(noisy)
         found = self._together(before, points)
         facts: dict[str, Any] = {"formula": self.formula, "family": self.family}
@@ -333,7 +326,6 @@ class MeasuredModel(Release):
         return Published((self._table(found), self._covariances(found)), facts)
 
     def _table(self, found: ModelFit) -> Table:
-        assert self.terms is not None
         sampling, privacy = (np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy))
         error, possible = np.hypot(sampling, privacy), self.possible
         lower, upper = (
@@ -361,7 +353,6 @@ class MeasuredModel(Release):
         return Table("tables", self.name, columns, (stated,))
 
     def _covariances(self, found: ModelFit) -> Table:
-        assert self.terms is not None
         first, second = np.triu_indices(len(found.values))
         names, hidden = np.array(self.terms.names), found.hidden[first] | found.hidden[second]
         if self.parts > 1 and not self._apart:

@@ -367,6 +367,5 @@ class ModelRounds:
         return np.linspace(first, last, BINS + 1)
 
     def _place(self, name: str, part: str) -> int:
-        """The position of a part in a round."""
         parts = [*self.parts_of(name)]
         return sum(self.numbers_of(each) for each in parts[: parts.index(part)])

@@ -70,7 +70,15 @@ class ModelScores(CutScores):
             scores, noise = parts["scores"]
             back = np.swapaxes(np.linalg.inv(point.squeeze), 1, 2)
             parts["scores"] = _times(back, scores), noise
-        found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
+        after = {
+            "response": self._after_response,
+            "moments": self._after_moments,
+            "rough": self._after_rough,
+            "again": self._after_rough,
+            "middle": self._after_middle,
+            "last": self._after_last,
+        }
+        found = after[name](point, parts)
         # A smaller limit would cut coordinates of the basis, and so move terms that are known well.
         theta = np.clip(np.nan_to_num(found.theta), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
         return replace(found, theta=theta, number=point.number + 1)
@@ -224,9 +232,6 @@ class ModelScores(CutScores):
             less = 1 - np.sqrt(np.clip(most / length, MOST_SQUEEZED**2, 1.0))
             found -= found @ (less / length**2 * far[:, :, None] * far[:, None, :])
         return found
-
-    def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        return self._after_rough(point, parts)
 
     def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)

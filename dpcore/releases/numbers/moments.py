@@ -225,7 +225,6 @@ class Moments(Release):
 
 
 def _texts(values: Sequence[str | None]) -> np.ma.MaskedArray:
-    """Texts (k,), with None masked."""
     return np.ma.masked_array(
         [each or "" for each in values], mask=[each is None for each in values]
     )
