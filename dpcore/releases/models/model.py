@@ -30,7 +30,6 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.point import ScorePoint
@@ -38,14 +37,8 @@ from dpcore.releases.models.rounds import USUAL_NOISE, Family
 from dpcore.releases.models.scores import ScoredRecords
 from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores, noise_share
 from dpcore.releases.models.terms import ModelTerms
-from dpcore.releases.table import (
-    Published,
-    Table,
-    TableColumn,
-    Uncertainty,
-    reason_column,
-    unless,
-)
+from dpcore.releases.numbers.estimates import estimate_columns
+from dpcore.releases.table import Published, Table, TableColumn, Uncertainty, unless
 from dpcore.releases.work import Work, publishing
 
 MOST_BLUR = 0.9
@@ -327,26 +320,11 @@ class MeasuredModel(Release):
 
     def _table(self, found: ModelFit) -> Table:
         sampling, privacy = (np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy))
-        error, possible = np.hypot(sampling, privacy), self.possible
-        lower, upper = (
-            np.clip(found.values + side * SIGMAS_95 * error, *possible) for side in (-1, 1)
-        )
-        within = ", within the range of the response" * math.isfinite(possible[0])
-        columns = [TableColumn("term", np.array(self.terms.names), "Term of the formula")]
-        for name, values, text in (
-            ("estimate", found.values, "Estimated coefficient"),
-            ("standard_error", error, "Standard error from sampling and noise together"),
-            (
-                "sampling_error",
-                sampling,
-                "Standard error from sampling alone, estimated from noisy sums",
-            ),
-            ("privacy_error", privacy, "Standard error from privacy noise alone"),
-            ("lower_95", lower, f"Lower end of a 95% interval{within}"),
-            ("upper_95", upper, f"Upper end of a 95% interval{within}"),
-        ):
-            columns.append(TableColumn(name, unless(found.hidden, values), text))
-        columns.append(reason_column(found.hidden, HIDDEN))
+        of_term = "Estimated coefficient", found.values, sampling, privacy
+        columns = [
+            TableColumn("term", np.array(self.terms.names), "Term of the formula"),
+            *estimate_columns(*of_term, self.possible, found.hidden, HIDDEN),
+        ]
         stated = Uncertainty(
             "estimate", "standard_error", ("lower_95", "upper_95"), "normal", self.statement
         )
