@@ -167,36 +167,29 @@ class ModelScores(CutScores):
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
-        width, location = point.near.width, point.near.location
         # From coordinates relative to the intervals of terms to those of the basis.
         back = point.near.local.copy()
         shift = _times(np.swapaxes(back, 1, 2), point.near.middle)
         back[:, base] -= shift * (np.arange(p) != base)
+        width, location = point.near.width[:, None], point.near.location
         if self.family == "gaussian":
             theta = _times(inverse, products)
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
             total = np.maximum(both[:, -1, -1] / rows, 0.02)
-            spread = np.maximum(left, 0.2 * total) * width**2
+            spread = np.maximum(left, 0.2 * total) * point.near.width**2
             if p == 1:  # the moments clip values far from most, the bins of the response do not
                 spread = np.maximum(spread, point.spread)
-            slope = np.ones(len(rows))
-            start = location
+            theta, slope, start = theta * width, np.ones(len(rows)), location
         else:
-            mean = constant[:, -1] / rows * width + location
-            mean = (
-                np.clip(mean, 0.02, 0.98) if self.family == "binomial" else np.maximum(mean, 0.02)
-            )
-            spread = slope = mean * (1 - mean) if self.family == "binomial" else mean
-            products = products * width[:, None] - (mean - location)[:, None] * constant[:, own]
-            theta = _times(inverse, products) / slope[:, None]
+            mean, slope, start = self._around(constant[:, -1] / rows * point.near.width + location)
+            products = products * width - (mean - location)[:, None] * constant[:, own]
+            theta, spread = _times(inverse, products) / slope[:, None], slope
             moved = np.sqrt(
                 np.maximum(np.sum(theta * _times(squares, theta), axis=1) / rows, 1e-12)
             )
             # Least squares about the mean is right only where predictors hardly differ.
             theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
-            width = np.ones(len(rows))
-            start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
-        theta = _times(back, theta * width[:, None])
+        theta = _times(back, theta)
         if self.terms.constant is not None:
             theta[:, base] += start
         white = back @ _product(vectors / np.sqrt(values)[:, None, :], vectors)
@@ -206,6 +199,14 @@ class ModelScores(CutScores):
         unsure = noise[:, None] * noise_share(self.terms.basis[0] @ back, inverse)
         doubts = replace(point.doubts, unsure=unsure)
         return replace(point, rows=rows, radius=radius, doubts=doubts, **found)
+
+    def _around(self, mean: Floats) -> tuple[Floats, Floats, Floats]:
+        """A possible mean response (t,) of a curved model, its derivative and the linear predictor."""
+        if self.family == "binomial":
+            mean = np.clip(mean, 0.02, 0.98)
+            return mean, mean * (1 - mean), np.log(mean / (1 - mean))
+        mean = np.maximum(mean, 0.02)
+        return mean, mean, np.log(mean)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)
