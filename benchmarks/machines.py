@@ -31,6 +31,7 @@ import numpy as np
 
 from dpcore.machines.features import FourierFeatures
 from dpcore.machines.losses import Hinge, Huber, Logistic, Loss
+from dpcore.machines.newton import train
 from dpcore.machines.sensitivity import default_gap
 
 REGULARISATION = 1e-3
@@ -60,7 +61,7 @@ def measured(loss: Loss, rows: int, frequencies: int) -> dict[str, Any]:
         return float(losses.mean()) + REGULARISATION * float(weights @ weights)
 
     ours, seconds = timed(
-        lambda: loss.train(features, targets, np.ones(rows), rows, REGULARISATION).weights
+        lambda: train(loss, features, targets, np.ones(rows), rows, REGULARISATION).weights
     )
     result = {
         "loss": loss.name,
@@ -88,7 +89,7 @@ def made_up(loss: Loss, rows: int, frequencies: int) -> tuple[np.ndarray, np.nda
     curve = np.sin(6 * points[:, 0]) + points[:, 1] - 0.5 + 0.4 * random.standard_normal(rows)
     classifies = loss.name in ("hinge", "logistic")
     targets = np.where(curve > 0, 1.0, -1.0) if classifies else np.clip(curve / 4, -0.5, 0.5)
-    return FourierFeatures(4, 0.3, frequencies).transform(points), targets
+    return FourierFeatures((0.3,) * 4, frequencies).transform(points), targets
 
 
 def sklearn_machine(loss: Loss, rows: int) -> Any:

@@ -36,6 +36,7 @@ from benchmarks.coverage.shapes import by_shape
 from benchmarks.coverage.strata import by_size, of_file
 from dpcore.domain.transforms import TRANSFORMS
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.hierarchy import Hierarchy
@@ -107,7 +108,7 @@ def strata(
     for name, build in RELEASES.items():
         release = build(POPULATIONS[0].rows)
         dense = isinstance(release, FittedTables | Hierarchy) or (
-            isinstance(release, Histogram) and not release.thresholded
+            isinstance(release, Histogram) and not isinstance(release, ThresholdedHistogram)
         )
         if not dense or chosen not in (None, name):
             continue

@@ -19,6 +19,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.parts import DensityOfParts
@@ -79,8 +80,8 @@ def of_weights(name: str) -> Callable[[int], Release]:
 
 RELEASES: dict[str, Callable[[int], Release]] = {
     "histogram": counts(Histogram, PURE),
-    "thresholded histogram": counts(Histogram, PURE, thresholded=True),
-    "histogram of occupied cells": counts(Histogram, Budget.of("0.5", "1e-4"), thresholded=True),
+    "thresholded histogram": counts(ThresholdedHistogram, PURE),
+    "histogram of occupied cells": counts(ThresholdedHistogram, Budget.of("0.5", "1e-4")),
     "margins": lambda rows: Margins(
         "r", Domain((PLACE, TRADE, RICH)), rows, PURE, ((0, 1), (0, 2), (1, 2))
     ),

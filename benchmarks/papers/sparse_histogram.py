@@ -25,6 +25,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.sampling.source import RandomSource, SeededSource
 
 SHARE = Budget.of(1)
@@ -75,8 +76,8 @@ def measure(table: str, trials: int) -> Measured:
     tally, source = read(table), SeededSource(23)
     rows, cells, occupied = int(tally.counts.sum()), tally.domain.size, len(tally.cells)
     releases = {
-        name: Histogram("table", tally.domain, rows, SHARE, thresholded=name == "sparse")
-        for name in ("laplace", "sparse")
+        name: kind("table", tally.domain, rows, SHARE)
+        for name, kind in (("laplace", Histogram), ("sparse", ThresholdedHistogram))
     }
     errors = {
         "laplace": dense_errors(releases["laplace"], tally, trials, source),

@@ -12,7 +12,6 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
-from dpcore.machines.losses import Hinge
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SeededSource
 
@@ -41,18 +40,11 @@ def measure(trials: int) -> Measured:
     codes = np.column_stack([(points * CELLS).astype(np.int64), labels])
     release = Classifier("machine", DOMAIN, ROWS, SHARE, (0.15, 0.15), 0.01, 256, signs=(-1, 1))
     tally = tally_of(DOMAIN, DOMAIN.pack(codes))
-    rows = DOMAIN.unpack(tally.cells)
-    trained = Hinge().train(
-        release.features.transform((rows[:, :2] + 0.5) / CELLS),
-        release.targets[rows[:, 2]],
-        tally.counts,
-        ROWS,
-        0.01,
-    )
+    trained, _ = release.trained(tally)
     statistic = release.statistic(tally)
     noisy = [perturb(statistic, release.mechanism, SHARE, source) for _ in range(trials)]
     test, truth = sample(4000, generator)
-    exact, surface = (release.features.transform(x) @ trained.weights for x in (test, PLANE))
+    exact, surface = (release.features.transform(x) @ trained for x in (test, PLANE))
     private = np.array([release.decide(one, test) for one in noisy])
     agree = (np.sign(private) == np.sign(exact)).mean(axis=0)
     order = np.argsort(np.abs(exact))

@@ -30,7 +30,7 @@ from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.sampling.source import SystemSource
 
 BITS = (16, 20, 30, 40, 50, 60)
@@ -77,7 +77,7 @@ def measure(bits: int, draws: int) -> dict[str, object]:
         cells = np.sort(random.choice(cells, OCCUPIED, replace=False))
     tally = Tally(domain, cells, np.full(len(cells), COUNT))
     rows = int(tally.counts.sum())
-    release = Histogram("sparse", domain, rows, Budget(Fraction(1)), thresholded=True)
+    release = ThresholdedHistogram("sparse", domain, rows, Budget(Fraction(1)))
     seconds = []
     for _ in range(draws):
         start = time.process_time()

@@ -33,6 +33,7 @@ from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.tables.fitted import FittedTables
@@ -82,6 +83,8 @@ def _all(release: Release) -> list[Least]:
         return _count(release)
     if type(release) is Mean and isinstance(release.mechanism, DiscreteLaplace):
         return _mean(release)
+    if isinstance(release, ThresholdedHistogram):
+        return _thresholded(release)
     if type(release) is Histogram:
         return _histogram(release)
     if isinstance(release, FittedTables):
@@ -120,22 +123,28 @@ def _mean(release: Mean) -> list[Least]:
     return [Least(stated.quantity, stated.value, least, among, one * math.sqrt(everywhere))]
 
 
-def _histogram(release: Histogram) -> list[Least]:
-    if not isinstance(release.mechanism, DiscreteLaplace | ThresholdedLaplace):
+def _thresholded(release: ThresholdedHistogram) -> list[Least]:
+    if not isinstance(release.mechanism, ThresholdedLaplace):
         return []
     stated = {error.quantity: error.value for error in release.expected_error()}
     (alpha, among), most = _alpha(release), release.adjacency.most
     step, cells, rows = float(release.step), release.domain.size, release.most_rows
     replaced = release.adjacency.relation == "replace-one"
-    sparse = "expected L1 error per occupied cell, at most"
-    if release.occupied is not None:
-        at_most = "expected L1 error of the table, at most"
-        known = sparse_table_risk(alpha, cells, rows, replaced, most, release.occupied)
-        among = f"{among}, for at most {release.occupied:,} occupied cells"
-        return [Least(at_most, stated[at_most], step * known, among)]
-    if sparse in stated:
+    if release.occupied is None:
+        sparse = "expected L1 error per occupied cell, at most"
         risk = sparse_risk(alpha, cells, rows, replaced, most)
         return [Least(sparse, stated[sparse], step * risk, among)]
+    at_most = "expected L1 error of the table, at most"
+    known = sparse_table_risk(alpha, cells, rows, replaced, most, release.occupied)
+    among = f"{among}, for at most {release.occupied:,} occupied cells"
+    return [Least(at_most, stated[at_most], step * known, among)]
+
+
+def _histogram(release: Histogram) -> list[Least]:
+    stated = {error.quantity: error.value for error in release.expected_error()}
+    (alpha, among), most = _alpha(release), release.adjacency.most
+    step, cells, rows = float(release.step), release.domain.size, release.most_rows
+    replaced = release.adjacency.relation == "replace-one"
     one, table = f"standard error of a {release.unit.number}", "expected L1 error of the table"
     squared = count_risk(alpha, rows, "squared", most) if cells > 1 or not replaced else 0.0
     whole_risk = table_risk(alpha, cells, rows, replaced, most)

@@ -39,6 +39,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.models.by_period import EstimatesRun
@@ -203,7 +204,7 @@ def error_of_numbers(release: Release) -> float | None:
 
 @error_of_numbers.register
 def _(release: Histogram) -> float | None:
-    if release.thresholded or isinstance(release, RandomHistogram):
+    if isinstance(release, ThresholdedHistogram | RandomHistogram):
         return None  # empty cells have no noise
     return table_error(release, release.domain.names)
 

@@ -28,7 +28,7 @@ Mean error over pairs in the unit cube, h = 0.15, 0.3 and 0.6 averaged (random |
     6      .0479 | .0343      .0334 | .0226      .0171 | .0110
     8      .0490 | .0415      .0344 | .0287      .0174 | .0128
 
->>> features = FourierFeatures(dimensions=2, bandwidth=0.3, frequencies=128)
+>>> features = FourierFeatures(bandwidths=(0.3, 0.3), frequencies=128)
 >>> features.transform(np.array([[0.1, 0.2], [0.7, 0.4]])).shape
 (2, 256)
 """
@@ -53,25 +53,17 @@ ROOT_STEPS = 40
 class FourierFeatures:
     """The public feature map: the plan chooses everything here; nothing is read from data.
 
-    ``dimensions``: d, columns of a point; ``bandwidth``: h, the standard deviation of the Gaussian
-    kernel in units of the scaled points, one for all columns or one per column; ``frequencies``:
-    K, so that Phi(x) has D = 2K coordinates.
+    ``bandwidths``: h, the standard deviation of the Gaussian kernel along each of d columns, in units
+    of the scaled points; ``frequencies``: K, so that Phi(x) has D = 2K coordinates.
     """
 
-    dimensions: int
-    bandwidth: float | tuple[float, ...]
+    bandwidths: tuple[float, ...]
     frequencies: int
 
     @property
     def size(self) -> int:
         """The number of coordinates of Phi(x), D."""
         return 2 * self.frequencies
-
-    def bandwidths(self) -> tuple[float, ...]:
-        """One bandwidth per dimension."""
-        if isinstance(self.bandwidth, tuple):
-            return self.bandwidth
-        return (self.bandwidth,) * self.dimensions
 
     def frequencies_matrix(self) -> Floats:
         """The frequencies w_k: (K, d), deterministic.
@@ -81,14 +73,14 @@ class FourierFeatures:
         """
         from scipy.special import ndtri  # slow to import; explaining a plan does without
 
-        count, ratio = self.frequencies, 2.0
+        count, dimensions, ratio = self.frequencies, len(self.bandwidths), 2.0
         for _ in range(ROOT_STEPS):
-            ratio = (1 + ratio) ** (1 / self.dimensions)
-        uniforms = np.empty((count, self.dimensions))
+            ratio = (1 + ratio) ** (1 / dimensions)
+        uniforms = np.empty((count, dimensions))
         uniforms[:, 0] = 0.5 + (np.arange(count) + 0.5) / (2 * count)
-        steps = ratio ** -np.arange(1.0, self.dimensions)
+        steps = ratio ** -np.arange(1.0, dimensions)
         uniforms[:, 1:] = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1
-        return np.asarray(ndtri(uniforms) / np.array(self.bandwidths()))
+        return np.asarray(ndtri(uniforms) / np.array(self.bandwidths))
 
     def transform(self, points: Floats) -> Floats:
         """Phi at each point: ``points`` (k, d) to (k, D), each row of norm at most ``KAPPA``.
@@ -96,9 +88,6 @@ class FourierFeatures:
         A row depends on its own point alone, to the last bit.  Otherwise one person's record could
         change the features of everybody else, which the sensitivity does not count.
         """
-        points = np.asarray(points, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != self.dimensions:
-            raise ValueError(f"points must have shape (k, {self.dimensions}), not {points.shape}")
         columns = np.ascontiguousarray(self.frequencies_matrix().T)
         # Rounding in a matrix product, or in a cosine of many rows at once, may depend on a number's
         # position.  So each row goes through the same steps alone, in the same four arrays.

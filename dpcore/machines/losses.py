@@ -16,10 +16,8 @@ rounded hinge (Chapelle 2007, "Training a support vector machine in the primal")
 the hinge, gives the same decision for at least 99% of points, and takes Newton's method a third of the
 time that an interior-point method needs for the hinge.
 
->>> features = np.array([[1.0, 0.0], [0.6, 0.8]])
->>> solution = Hinge().train(features, np.array([1, -1]), np.array([3, 2]), 5, regularisation=0.25)
->>> [round(value, 3) for value in solution.weights.tolist()]
-[0.72, -0.64]
+>>> Hinge().value(np.array([2.0, 1.0, -1.0]), np.ones(3)).tolist()
+[0.0, 0.0625, 2.0]
 """
 
 from __future__ import annotations
@@ -29,12 +27,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpcore.arrays import Floats
-from dpcore.machines.newton import LEAST_REGULARISATION, Problem, Solution, solve
-from dpcore.machines.sensitivity import default_gap, smallest_gap
 
 
 class Loss(ABC):
@@ -60,50 +55,6 @@ class Loss(ABC):
     @abstractmethod
     def curvatures(self, responses: Floats, targets: Floats) -> Floats:
         """The second derivative, or a subgradient of the first where there is none."""
-
-    def train(
-        self,
-        features: Floats,
-        targets: NDArray[np.generic],
-        weights: NDArray[np.generic],
-        rows: int,
-        regularisation: float,
-        gap: float | None = None,
-    ) -> Solution:
-        """The minimiser w*, to within the public tolerance ``gap`` (``default_gap`` if None).
-
-        ``features``: (N, D) Phi of the distinct rows, of norm at most kappa (about 1); ``targets``:
-        (N,) labels of +-1, or numbers in [-1, 1]; ``weights``: (N,) counts c_i (rows with 0 are
-        ignored); ``rows``: n, public.  N = 0 gives w = 0.
-
-        Postcondition, for every data set: the certified gap is at most the tolerance, so
-        ||w - w*|| <= sqrt(gap / (2 lambda)).  Messages never contain data.
-        """
-        if not regularisation >= LEAST_REGULARISATION:
-            raise ValueError(
-                f"regularisation must be at least {LEAST_REGULARISATION}, not {regularisation}"
-            )
-        tolerance = default_gap(rows, regularisation, self.slope) if gap is None else gap
-        # The solver runs until its certificate holds, because giving up would depend on the data; so a
-        # tolerance that float64 may not reach is refused beforehand, by public values only.
-        if not tolerance >= (least := smallest_gap(regularisation)):
-            raise ValueError(f"gap must be at least {least:.3g}, not {gap!r}")
-        matrix, counts = np.ascontiguousarray(features, np.float64), np.asarray(weights, np.float64)
-        goals = np.asarray(targets, dtype=np.float64)
-        if goals.shape != (len(matrix),) or counts.shape != (len(matrix),):
-            raise ValueError("features, targets and weights must be equally long")
-        size = np.abs(goals)
-        if not np.all(size == 1.0 if self.classifies else size <= 1.0):
-            raise ValueError("labels must be +1 or -1, targets between -1 and 1")
-        # Each count may be rounded.
-        if not np.all(counts >= 0.0) or float(np.sum(counts)) > rows * (1.0 + 2.0**-30):
-            raise ValueError("weights must not be negative, and sum to at most rows")
-        if not np.all(np.isfinite(matrix)):
-            raise ValueError("features must be finite")
-        there = counts > 0.0
-        if not there.all():
-            matrix, goals, counts = matrix[there], goals[there], counts[there]
-        return solve(self, Problem(matrix, goals, counts / rows, 2 * regularisation), tolerance)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,12 @@ where the curvature of the loss jumps.
 on other records (``features.transform`` ensures it).  All later steps may round in any way, in any
 order of summation and with any number of threads (Higham 2002, section 3.1): the certificate includes
 all these errors, also those of p_i = c_i / n.
+
+>>> from dpcore.machines.losses import Hinge
+>>> features, labels = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([1.0, -1.0])
+>>> solution = train(Hinge(), features, labels, np.array([3, 2]), 5, 0.25)
+>>> [round(value, 3) for value in solution.weights.tolist()]
+[0.72, -0.64]
 """
 
 from __future__ import annotations
@@ -23,11 +29,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
+from dpcore.machines.losses import Loss
+from dpcore.machines.sensitivity import default_gap
 
 LEAST_REGULARISATION = 1e-6
 """All problems tried were solved within a hundred steps from this value on; far below it, some never."""
@@ -37,33 +46,11 @@ _HALVINGS = 30
 _SUMMED_ROWS, _CURVED_ROWS = 1024, 4096
 
 
-class Smooth(Protocol):
-    """A convex loss whose slope is Lipschitz."""
-
-    @property
-    def slope(self) -> float:
-        """The largest first derivative."""
-        ...
-
-    @property
-    def curving(self) -> float:
-        """The largest second derivative."""
-        ...
-
-    def slopes(self, responses: Floats, targets: Floats) -> Floats:
-        """First derivatives at the responses."""
-        ...
-
-    def curvatures(self, responses: Floats, targets: Floats) -> Floats:
-        """Second derivatives, or a subgradient of the first where there is none."""
-        ...
-
-
 @dataclass(frozen=True)
 class Problem:
     """One training problem: private.
 
-    ``features``: (N, D) rows Phi_i; ``targets``: (N,) y_i; ``shares``: (N,) p_i = c_i / n > 0;
+    ``features``: (N, D) rows Phi_i; ``targets``: (N,) y_i; ``shares``: (N,) p_i = c_i / n >= 0;
     ``strength``: 2 lambda.
     """
 
@@ -119,7 +106,40 @@ class Solution:
         return "<trained machine: withheld>"
 
 
-def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
+def train(
+    loss: Loss,
+    features: Floats,
+    targets: Floats,
+    counts: NDArray[Any],
+    rows: int,
+    regularisation: float,
+) -> Solution:
+    """The minimiser w*, to within the public tolerance ``default_gap``.
+
+    ``features``: (N, D) Phi of the distinct rows, of norm at most kappa (about 1); ``targets``:
+    (N,) labels of +-1, or numbers in [-1, 1]; ``counts``: (N,) c_i; ``rows``: n,
+    public.  N = 0 gives w = 0.
+
+    Postcondition, for every data set: the certified gap is at most the tolerance, so
+    ||w - w*|| <= sqrt(gap / (2 lambda)).  Messages never contain data.
+    """
+    if not regularisation >= LEAST_REGULARISATION:
+        raise ValueError(
+            f"regularisation must be at least {LEAST_REGULARISATION}, not {regularisation}"
+        )
+    size = np.abs(targets)
+    if not np.all(size == 1.0 if loss.classifies else size <= 1.0):
+        raise ValueError("labels must be +1 or -1, targets between -1 and 1")
+    # Each count may be rounded.
+    if not np.all(counts >= 0.0) or float(np.sum(counts)) > rows * (1.0 + 2.0**-30):
+        raise ValueError("counts must not be negative, and sum to at most rows")
+    if not np.all(np.isfinite(features)):
+        raise ValueError("features must be finite")
+    problem = Problem(features, targets, counts / rows, 2 * regularisation)
+    return solve(loss, problem, default_gap(rows, regularisation, loss.slope))
+
+
+def solve(loss: Loss, problem: Problem, tolerance: float) -> Solution:
     """The minimiser to within a certified gap of ``tolerance``."""
     weights, steps = np.zeros(problem.features.shape[1]), 0
     if not len(problem.shares):
@@ -136,7 +156,7 @@ def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
 
 
 def _gradient(
-    loss: Smooth, problem: Problem, responses: Floats, weights: Floats
+    loss: Loss, problem: Problem, responses: Floats, weights: Floats
 ) -> tuple[Floats, float]:
     """The gradient of F, and the certified gap G, which includes all rounding errors."""
     pull, strength = problem.shares * loss.slopes(responses, problem.targets), problem.strength
@@ -157,9 +177,7 @@ def _gradient(
     return gradient, bound * bound / strength * (1.0 + 8.0 * _UNIT_ROUNDOFF)
 
 
-def _step(
-    loss: Smooth, problem: Problem, responses: Floats, weights: Floats, move: Floats
-) -> float:
+def _step(loss: Loss, problem: Problem, responses: Floats, weights: Floats, move: Floats) -> float:
     """The length of the step along the direction: 1, or shorter if F rises again before that."""
     along = problem.features @ move
 

@@ -1,6 +1,6 @@
 """The sensitivity of a kernel machine's weights to one record, and the tolerance of its solver.
 
-``losses`` trains, over w in R^D, the minimiser w* of
+``newton`` trains, over w in R^D, the minimiser w* of
 
     F(w) = (1 / n) sum_i c_i loss(<w, Phi_i>, y_i) + lambda ||w||^2,
 
@@ -31,7 +31,7 @@ stops where a certificate proves a gap g (``newton``) that is at most the *toler
 
 The tolerance is a public number that every run meets; the gap that a run reaches is private.
 
->>> round(weight_sensitivity(rows=5, regularisation=0.25), 3)
+>>> round(weight_sensitivity(rows=5, regularisation=0.25, slope=1.0, terms=2), 3)
 0.808
 """
 
@@ -46,7 +46,9 @@ _SLACK = 0.005
 
 
 def smallest_gap(regularisation: float) -> float:
-    """The smallest tolerance that training accepts: float64 weights can always reach it.
+    """The smallest tolerance that float64 weights can always reach.
+
+    The solver runs until its certificate holds, because giving up would depend on the data.
 
     ||w*|| <= min(1 / (2 lambda), 1 / sqrt(lambda)) for features in the unit ball and weights that sum
     to at most n, so the responses of float64 weights have a resolution of that size times 2^-53.
@@ -55,7 +57,7 @@ def smallest_gap(regularisation: float) -> float:
     return 16.0 * _UNIT_ROUNDOFF * largest_weights
 
 
-def default_gap(rows: int, regularisation: float, slope: float = 1.0) -> float:
+def default_gap(rows: int, regularisation: float, slope: float) -> float:
     """The tolerance that adds 1% to the sensitivity, or a little more where float64 needs it.
 
     ``slope``: M. Above about n = 230,000 ``smallest_gap`` is larger, and adds at most the fraction
@@ -65,23 +67,13 @@ def default_gap(rows: int, regularisation: float, slope: float = 1.0) -> float:
     return max(wanted, smallest_gap(regularisation))
 
 
-def weight_sensitivity(
-    rows: int,
-    regularisation: float,
-    kappa: float = KAPPA,
-    gap: float | None = None,
-    slope: float = 1.0,
-    terms: float = 2,
-) -> float:
+def weight_sensitivity(rows: int, regularisation: float, slope: float, terms: float) -> float:
     """L2 sensitivity of the trained weights when ``terms`` losses are added or removed, rounded up.
 
-    Replacing a record removes one and adds one.
-
-    ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to the solver (``default_gap`` if
-    None); 0 gives the sensitivity of the exact minimiser; ``slope``: M.
+    Replacing a record removes one and adds one.  ``slope``: M.
     """
-    tolerance = default_gap(rows, regularisation, slope) if gap is None else gap
-    exact = terms * slope * kappa / (2.0 * regularisation * rows)
+    tolerance = default_gap(rows, regularisation, slope)
+    exact = terms * slope * KAPPA / (2.0 * regularisation * rows)
     slack = 2.0 * math.sqrt(tolerance / (2.0 * regularisation))
     # At most nine roundings above, each a factor within 2^-53 of 1.
     return (exact + slack) * (1.0 + 16.0 * _UNIT_ROUNDOFF)

@@ -23,6 +23,7 @@ from dpcore.errors import InputError
 from dpcore.post.series import YEAR
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
@@ -257,8 +258,9 @@ class Series(Section):
                 "compress: remove it, because each period would merge different cells; use coarser"
                 " bins or fewer categories"
             )
-        # No subclass: the histogram of random privacy publishes some counts without noise.
-        if type(tables) is not Histogram and not isinstance(tables, Margins | Microdata):
+        # Not the histogram of random privacy: it publishes some counts without noise.
+        others = ThresholdedHistogram | Margins | Microdata
+        if type(tables) is not Histogram and not isinstance(tables, others):
             raise ValueError(
                 "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
                 " (model, moments). For a mean use a model, such as formula: income ~ 1"

@@ -6,6 +6,7 @@ numbers, operators, comparisons with a text and a few functions.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from dpcore.domain.axes import Axis, Bins, Categories, Grid, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.model_formula import INSTEAD, TOKEN, ModelFormula, backticks_wanted
-from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
+from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup, cells_of
 from dpcore.suggestion import suggestion
 
 FUNCTIONS = ("C", "exp", "log")
@@ -132,7 +133,6 @@ def formula_frame(
 
 
 def _formulaic() -> Any:
-    """The library that reads formulas."""
     try:
         import formulaic  # takes half a second
     except ModuleNotFoundError as missing:
@@ -414,16 +414,14 @@ class _Cells:
         return ""
 
     def _group(self, spec: Any, attributes: tuple[int, ...], places: list[int]) -> TermGroup:
-        shape = [self.sizes[a] for a in attributes]
-        if np.prod(shape, dtype=float) > MOST_CELLS:
+        cells = math.prod(self.sizes[a] for a in attributes)
+        if cells > MOST_CELLS:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
-                f"{self.formula}: {columns} together have {np.prod(shape, dtype=float):,.0f} cells,"
+                f"{self.formula}: {columns} together have {float(cells):,.0f} cells,"
                 f" more than {MOST_CELLS:,}; leave out the product, or merge categories"
             )
-        grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
-        codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
-        codes[:, list(attributes)] = grid
+        codes = cells_of(self.sizes, attributes)
         values = self._matrix(spec, attributes, places, self.frame(codes))
         for axis, end, cell in self._blurred(attributes):
             at = codes[:, self.axes.index(axis)] == cell

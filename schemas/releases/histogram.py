@@ -8,6 +8,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from schemas.document import absent
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
@@ -55,9 +56,9 @@ class HistogramSection(CountsSection):
         if self.spends_gamma:
             exact_below = 1 if self.mechanism == "random-zero-cells" else None
             return self.make(RandomHistogram, domain, survey, share, exact_below=exact_below)
-        thresholded = self.mechanism != "discrete-laplace"
-        own = {"thresholded": thresholded, "occupied": self.occupied}
-        return self.make(Histogram, domain, survey, share, **own)
+        if self.mechanism == "discrete-laplace":
+            return self.make(Histogram, domain, survey, share)
+        return self.make(ThresholdedHistogram, domain, survey, share, occupied=self.occupied)
 
     @property
     def subject(self) -> str:

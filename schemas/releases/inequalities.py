@@ -78,25 +78,22 @@ def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fr
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         terms, constant = _terms(syntax, domain, node.operand)
         return {name: -multiple for name, multiple in terms.items()}, -constant
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        (left, one), (right, other) = (
-            _terms(syntax, domain, side) for side in (node.left, node.right)
-        )
+    if not isinstance(node, ast.BinOp) or not isinstance(
+        node.op, ast.Add | ast.Sub | ast.Mult | ast.Div
+    ):
+        raise syntax.fault(node, FORM)
+    (left, one), (right, other) = (_terms(syntax, domain, side) for side in (node.left, node.right))
+    if isinstance(node.op, ast.Add | ast.Sub):
         sign = 1 if isinstance(node.op, ast.Add) else -1
         nothing = Fraction(0)
         terms = {n: left.get(n, nothing) + sign * right.get(n, nothing) for n in (*left, *right)}
         return terms, one + sign * other
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        (left, one), (right, other) = (
-            _terms(syntax, domain, side) for side in (node.left, node.right)
-        )
-        if isinstance(node.op, ast.Div) and not right and other:
-            other = 1 / other
-        elif isinstance(node.op, ast.Div) or (left and right):
-            raise syntax.fault(node, FORM)
-        terms, factor = (right, one) if right else (left, other)
-        return {n: multiple * factor for n, multiple in terms.items()}, one * other
-    raise syntax.fault(node, FORM)
+    if isinstance(node.op, ast.Div) and not right and other:
+        other = 1 / other
+    elif isinstance(node.op, ast.Div) or (left and right):
+        raise syntax.fault(node, FORM)
+    terms, factor = (right, one) if right else (left, other)
+    return {n: multiple * factor for n, multiple in terms.items()}, one * other
 
 
 def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:

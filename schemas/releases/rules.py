@@ -127,7 +127,6 @@ class RuleSection(Section):
 
 
 def _stated_of(name: str, stated: list[Value] | Range) -> str:
-    """A condition on a column in words."""
     if isinstance(stated, Range):
         ends = [("from", stated.from_), ("below", stated.below)]
         return " ".join([name, *(f"{word} {end}" for word, end in ends if end is not None)])

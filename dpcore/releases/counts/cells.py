@@ -75,7 +75,6 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
 
 
 def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
-    """The intervals of cells (k,), in words."""
     # Many rows share few cells, and exact ends take long to compute.
     found, places = np.unique(cells, return_inverse=True)
     words = []

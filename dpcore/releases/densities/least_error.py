@@ -143,10 +143,6 @@ class LeastError:
         """The bandwidth that was chosen."""
         return (float(self.ladder[noisy.values[0]]),)
 
-    def require_publishable(self) -> None:
-        """Nothing to check: the mechanism can always be drawn."""
-        _ = self.mechanism
-
     def stated(self, noisy: Noisy) -> dict[str, object]:
         """The chosen bandwidth, for the manifest."""
         return {"candidates": len(self.densities), "largest": self.widest}

@@ -50,7 +50,7 @@ from dpcore.releases.densities.banded import WHOLE
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.numbers.by_group import group_codes, require_groups
+from dpcore.releases.numbers.by_group import groups_of, require_groups
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -81,7 +81,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
     there may be none.
     """
 
-    density: Density | None = None
+    density: Density
 
     finer = "a larger bandwidth, fewer groups or fewer columns"
     refines = "density"
@@ -90,11 +90,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def __post_init__(self) -> None:
         if not isinstance(self.each, BinnedDensity | SpectralDensity):
             raise ValueError("by: needs the mechanism binned-laplace or spectral-gaussian")
-        require_groups(self.by.axes)
-        if self.groups > MOST_DENSITIES:
-            raise ValueError(
-                f"by: {self.groups} groups are too many for a density each; use at most {MOST_DENSITIES}"
-            )
+        require_groups(self.by.axes, MOST_DENSITIES, "density")
         super().__post_init__()
 
     def require_publishable(self) -> None:
@@ -114,7 +110,6 @@ class DensityOfParts(EstimatesDensity, Samplable):
     @cached_property
     def each(self) -> Density:
         """The density of one group, with this share and neighbouring relation."""
-        assert self.density is not None
         return replace(
             self.density,
             rows=self.rows,
@@ -126,7 +121,6 @@ class DensityOfParts(EstimatesDensity, Samplable):
     @cached_property
     def by(self) -> Domain:
         """The columns that define the groups."""
-        assert self.density is not None
         return Domain(self.domain.axes[: -len(self.density.domain.axes)])
 
     @property
@@ -207,8 +201,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     def _described(self, rows: Sequence[int]) -> list[TableColumn]:
         """The columns of groups; each group is repeated for each of its rows."""
-        groups = np.repeat(np.arange(self.groups), rows)
-        return describe_cells(self.by, groups) if self.by.axes else []
+        return describe_cells(self.by, np.repeat(np.arange(self.groups), rows))
 
     def table_of_points(self, counts: Floats) -> Table:
         """The table of noisy counts (groups x k,) of records at the point masses."""
@@ -231,12 +224,9 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """The density of the records at none of the point masses, as in ``Density.evaluate``; the
         points also have values in the columns of groups."""
-        given, group = named_points(points, self.domain.names), np.zeros(1, dtype=np.int64)
-        *groups, names = (*given[: len(self.by.axes)], self.each.domain.names)
-        own = dict(zip(names, given[len(self.by.axes) :], strict=True))
-        for axis, values in zip(self.by.axes, groups, strict=True):
-            group = group * axis.size + group_codes(axis, values)
-        group = np.broadcast_to(group, given[-1].shape)
+        given, groups = named_points(points, self.domain.names), len(self.by.axes)
+        own = dict(zip(self.each.domain.names, given[groups:], strict=True))
+        group = groups_of(self.by, given[:groups], len(given[-1]))
         found: dict[str, Floats] = {}
         for i in np.unique(group).tolist():
             here = group == i
@@ -324,7 +314,6 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
 
 def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of all groups, concatenated, with their masks."""
     mask = np.concatenate([np.ma.getmaskarray(each) for each in parts])
     values = np.concatenate([np.ma.getdata(each) for each in parts])
     return np.ma.masked_array(values, mask) if mask.any() else values

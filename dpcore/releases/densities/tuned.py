@@ -127,7 +127,8 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         return first.most_numbers if isinstance(first, Density) else super()._longest
 
     def require_publishable(self) -> None:
-        self.choice.require_publishable()
+        if isinstance(self.choice, Bandwidth):
+            self.choice.require_publishable()
         self._first.require_publishable()
         widest = self.choice.widest
         try:

@@ -155,7 +155,6 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
 
 @lru_cache
 def _circle(amplitude: int) -> tuple[Integers, Integers]:
-    """The cosine and sine of every phase."""
     phases = np.arange(TURN) * (2 * np.pi / TURN)
     cosines, sines = np.rint(amplitude * np.cos(phases)), np.rint(amplitude * np.sin(phases))
     return cosines.astype(np.int16), sines.astype(np.int16)
@@ -163,6 +162,5 @@ def _circle(amplitude: int) -> tuple[Integers, Integers]:
 
 @lru_cache
 def _largest_wave(amplitude: int) -> int:
-    """The largest sum of squares of a wave's two rounded numbers."""
     cosines, sines = (numbers.astype(np.int64) for numbers in _circle(amplitude))
     return int((cosines**2 + sines**2).max())

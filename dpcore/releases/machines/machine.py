@@ -39,9 +39,9 @@ from dpcore.domain.axes import Axis
 from dpcore.domain.lattice import Lattice
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.machines.features import KAPPA, FourierFeatures
+from dpcore.machines.features import FourierFeatures
 from dpcore.machines.losses import Loss
-from dpcore.machines.newton import LEAST_REGULARISATION
+from dpcore.machines.newton import LEAST_REGULARISATION, train
 from dpcore.machines.sensitivity import weight_sensitivity
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import Release, named_points
@@ -130,7 +130,7 @@ class KernelMachine(Release):
             for axis, width in zip(self.feature_axes, self.bandwidths, strict=True)
             for _ in coordinate_names(axis)
         ]
-        return FourierFeatures(len(widths), tuple(widths), self.frequencies)
+        return FourierFeatures(tuple(widths), self.frequencies)
 
     @property
     def work(self) -> Work:
@@ -146,7 +146,6 @@ class KernelMachine(Release):
         sensitivity = weight_sensitivity(
             self.most_rows,
             self.strength,
-            KAPPA,
             slope=self.loss.slope,
             terms=self.adjacency.sensitivity(moved=2, present=1) + 2 * tapering,
         )
@@ -180,7 +179,7 @@ class KernelMachine(Release):
         )
         features, targets = self.features.transform(points), self.targets[codes[:, -1]]
         counts = tally.counts * share
-        weights = self.loss.train(features, targets, counts, self.most_rows, self.strength).weights
+        weights = train(self.loss, features, targets, counts, self.most_rows, self.strength).weights
         losses = self.loss.value(features @ weights, targets)
         minimum = losses @ counts / self.most_rows + self.strength * (weights @ weights)
         return weights, float(minimum)

@@ -122,18 +122,13 @@ class TunedMachine(TunedRelease[KernelMachine]):
             raise ValueError("regularisation.candidates: must ascend")
         super().__post_init__()
 
-    def at(self, regularisation: float, share: Budget | None = None) -> KernelMachine:
-        """The second step at this candidate."""
-        share = self.rest if share is None else share
-        changed: dict[str, Any] = {"rows": self.rows, "share": share}
-        return replace(self.machine, regularisation=regularisation, **changed)
-
     def _at_most_noise(self, share: Budget) -> KernelMachine:
-        return self.at(self.candidates[0], share)
+        least = self.candidates[0]
+        return replace(self.machine, regularisation=least, rows=self.rows, share=share)
 
     @cached_property
     def choice(self) -> LeastLoss:
-        machines = tuple(self.at(each) for each in self.candidates)
+        machines = tuple(replace(self._first, regularisation=each) for each in self.candidates)
         return LeastLoss(machines, self._shares[0])
 
     def after(self, chosen: Integers) -> KernelMachine:

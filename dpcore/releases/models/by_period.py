@@ -165,14 +165,13 @@ class EstimatesRun(Release):
         return replace(now, parts=parts)
 
     def _table(self, found: dict[str, Table]) -> Table:
-        """The table of all quantities, one after another."""
         now, size = found["period"], len(found["period"].parts[0].values)
         words = QUANTITIES | {"period": "estimate of the period"}
         meaning = ", ".join(f"{name} ({words[name]})" for name in found)
         periods, tables = Domain(self.period), [*found.values()]
         here = np.full(size * len(found), self.run - 1)
         parts = [
-            *(describe_cells(periods, here) if self.period else ()),
+            *describe_cells(periods, here),
             TableColumn("quantity", np.repeat([*found], size), f"What is estimated: {meaning}"),
             *(
                 replace(part, values=_one_below_the_other([t.columns[part.name] for t in tables]))

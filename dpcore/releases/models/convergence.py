@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.releases.models.rounds import ScorePoint
+from dpcore.releases.models.point import ScorePoint
 from dpcore.releases.models.scores import FARTHEST
 from dpcore.releases.models.terms import ModelTerms
 
@@ -52,9 +52,8 @@ def subsets_solved(
     sums, needed = terms.subsets
     # From whitened coordinates to sums over the records of each subset (t, m, p).
     into = np.swapaxes(np.linalg.inv(terms.basis[0] @ point.white) @ sums.T, 1, 2)
-    curved = into @ np.linalg.inv(point.inverse)
+    curved = into @ np.linalg.inv(point.last.inverse)
     own = np.maximum(np.sum(curved * into, axis=2), 1e-300)
-    unit = np.sqrt(point.spread) / point.slope
 
     def mean(steps: Floats) -> Floats:
         """The mean (t, m) of a linear predictor in each subset."""
@@ -64,24 +63,34 @@ def subsets_solved(
     if family == "binomial":
         predictor = mean(_whitened(point, point.theta))
         share = 1 / (1 + np.exp(-np.clip(predictor, -FARTHEST, FARTHEST)))
-    moved = unit[:, None] * mean(point.moved)
+    moved = point.unit[:, None] * mean(point.last.moved)
     changed = np.exp(np.clip(moved * (1 - 2 * share), -FARTHEST, FARTHEST))
+    # Curvature is the expected number of the rarer kind times the share of the other.
     expected = own * changed * point.slope[:, None] / np.maximum(share, 1 - share)
     of_score = np.sqrt(point.spread)[:, None] / expected
     beyond = np.einsum("tmp,tp->tm", into, scores) * of_score
     found = 1 + np.where(share > 0.5, -beyond, beyond)
-    length = np.linalg.norm(into, axis=2)
     loose = np.linalg.solve(point.squeeze, np.swapaxes(into, 1, 2))
     error = SURELY * noise[:, None] * np.linalg.norm(loose, axis=1) * of_score
-    # Surely fewer; or perhaps none, which the noisy difference of a constant and indicators often shows.
+    length = np.linalg.norm(into, axis=2)
+    known = own > KNOWN * point.last.blur[:, None] * length**2
+    unsolved = _fewer(found, error, needed) & known
+    return _least_changed(changed, needed), np.asarray(unsolved @ needed)
+
+
+def _fewer(found: Floats, error: Floats, needed: Booleans) -> Booleans:
+    """Whether subsets (t, m) have surely fewer responses of the rarer kind than expected, or perhaps
+    none, which the noisy difference of a constant and indicators often shows."""
     none = (found < error) & ((error < 1) | (needed.sum(axis=1) == 1))
-    fewer = (found < FEWER) & ((found + error < FEWER) | none)
-    known = own > KNOWN * point.blur[:, None] * length**2
-    # A coefficient needs the least known of the subsets that it compares, such as a rare base.
-    own_only = needed & ~needed.all(axis=1, keepdims=True)
-    flat = np.min(np.where(own_only, changed[:, :, None], np.inf), axis=1, initial=np.inf)
-    flat = np.where(np.isfinite(flat), flat, 1.0)
-    return flat, np.asarray((fewer & known) @ needed)
+    return np.asarray((found < FEWER) & ((found + error < FEWER) | none))
+
+
+def _least_changed(changed: Floats, needed: Booleans) -> Floats:
+    """The factor (t, p) of the least known of the subsets (t, m) that a coefficient compares, such as a
+    rare base; 1 without any."""
+    compared = needed & ~needed.all(axis=1, keepdims=True)
+    least = np.min(np.where(compared, changed[:, :, None], np.inf), axis=1, initial=np.inf)
+    return np.where(np.isfinite(least), least, 1.0)
 
 
 def inverse_after_growth(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> Floats:
@@ -92,14 +101,11 @@ def inverse_after_growth(terms: ModelTerms, point: ScorePoint, inverse: Floats) 
     along the slopes then falls by about (1 + d)^V: V is small if slopes are, and pi^2/3 if they are so
     large that only records near the middle count, whose number and predictors fall as 1/(1 + d).
     """
-    if terms.constant is None or terms.size == 1:
-        return inverse
     slopes, own, curved = _slopes(terms, point, inverse)
-    size = np.maximum(np.einsum("tp,tpq,tq->t", slopes, curved, slopes), 1e-300)
+    size = np.maximum(_form(slopes, curved, slopes), 1e-300)
     # Noise may show more than there can be.
-    variance = np.minimum(size / np.einsum("tp,tpq,tq->t", own, curved, own), math.pi**2 / 3)
-    unit = np.sqrt(point.spread) / point.slope
-    grown = unit * np.einsum("tp,tpq,tq->t", slopes, curved, point.moved) / size
+    variance = np.minimum(size / _form(own, curved, own), math.pi**2 / 3)
+    grown = point.unit * _form(slopes, curved, point.last.moved) / size
     flatter = np.clip(1 + grown, *MOST_GROWN) ** variance
     return np.asarray(
         inverse + ((flatter - 1) / size)[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
@@ -110,23 +116,22 @@ def growing(
     terms: ModelTerms, point: ScorePoint, inverse: Floats, step: Floats, noise: Floats
 ) -> Booleans:
     """Whether (t,) the last step makes all slopes larger, by more than noise and sampling do, and far
-    enough to change most means, or ends at steep slopes.
+    enough to change most means.
 
     ``inverse``: (t, p, p) of the curvature; ``step``: (t, p); ``noise``: (t,) in a score.
     """
-    if terms.constant is None or terms.size == 1:
-        return np.zeros(len(step), dtype=bool)
     slopes, _, curved = _slopes(terms, point, inverse)
-    variance = np.einsum("tp,tpq,tq->t", slopes, point.meat, slopes)
     loose = np.linalg.solve(point.squeeze, slopes[:, :, None])
-    variance += noise**2 * np.sum(loose**2, axis=(1, 2))
-    along = np.einsum("tp,tpq,tq->t", slopes, curved, step)
-    unit = np.sqrt(point.spread) / point.slope
-    far = unit * np.linalg.norm(step, axis=1) >= LONG
-    theta = point.theta + unit[:, None] * np.einsum("tpq,tq->tp", point.white, step)
+    variance = _form(slopes, point.doubts.meat, slopes) + noise**2 * np.sum(loose**2, axis=(1, 2))
+    far = point.unit * np.linalg.norm(step, axis=1) >= LONG
+    return np.asarray(far & (_form(slopes, curved, step) > SIGNIFICANT * np.sqrt(variance)))
+
+
+def steep(terms: ModelTerms, point: ScorePoint, inverse: Floats, step: Floats) -> Booleans:
+    """Whether (t,) predictors differ by more than ``STEEPEST`` by numeric terms after a step (t, p)."""
+    theta = point.theta + point.unit[:, None] * np.einsum("tpq,tq->tp", point.white, step)
     numeric, *_ = _slopes(terms, replace(point, theta=theta * terms.numeric), inverse)
-    steep = np.linalg.norm(numeric, axis=1) > STEEPEST
-    return np.asarray(far & (along > SIGNIFICANT * np.sqrt(variance)) | steep)
+    return np.asarray(np.linalg.norm(numeric, axis=1) > STEEPEST)
 
 
 def _slopes(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> tuple[Floats, Floats, Floats]:
@@ -135,9 +140,13 @@ def _slopes(terms: ModelTerms, point: ScorePoint, inverse: Floats) -> tuple[Floa
     curved = np.asarray(np.linalg.inv(inverse))
     theta = _whitened(point, point.theta)
     own = _whitened(point, np.tile(np.eye(terms.size)[terms.constant], (len(theta), 1)))
-    level = np.einsum("tp,tpq,tq->t", own, curved, theta)
-    level /= np.einsum("tp,tpq,tq->t", own, curved, own)
+    level = _form(own, curved, theta) / _form(own, curved, own)
     return theta - level[:, None] * own, own, curved
+
+
+def _form(one: Floats, matrices: Floats, other: Floats) -> Floats:
+    """The bilinear form (t,) of vectors (t, p)."""
+    return np.asarray(np.einsum("tp,tpq,tq->t", one, matrices, other))
 
 
 def _whitened(point: ScorePoint, theta: Floats) -> Floats:

@@ -30,21 +30,15 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
-from dpcore.releases.models.rounds import USUAL_NOISE, Family, ScorePoint
+from dpcore.releases.models.point import ScorePoint
+from dpcore.releases.models.rounds import USUAL_NOISE, Family
 from dpcore.releases.models.scores import ScoredRecords
 from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores, noise_share
 from dpcore.releases.models.terms import ModelTerms
-from dpcore.releases.table import (
-    Published,
-    Table,
-    TableColumn,
-    Uncertainty,
-    reason_column,
-    unless,
-)
+from dpcore.releases.numbers.estimates import estimate_columns
+from dpcore.releases.table import Published, Table, TableColumn, Uncertainty, unless
 from dpcore.releases.work import Work, publishing
 
 MOST_BLUR = 0.9
@@ -132,21 +126,19 @@ class MeasuredModel(Release):
     finer = "fewer terms, or categories with more records"
     chart = "coefficients"
 
-    formula: str = ""
-    family: Family = "gaussian"
-    terms: ModelTerms | None = None
+    formula: str
+    family: Family
+    terms: ModelTerms
     design: SurveyDesign = SIMPLE
 
     @property
     def parts(self) -> int:
         """The number of groups of records if the model has a mean for each of them; else 1."""
-        assert self.terms is not None
         return 1 if self.terms.separate is None else self.terms.size
 
     @property
     def possible(self) -> tuple[float, float]:
         """The range of each coefficient: that of the response if all of them are means."""
-        assert self.terms is not None
         of_all = self.terms.size == 1 and self.terms.constant is not None
         if self.family != "gaussian" or not (of_all or self.parts > 1):
             return -math.inf, math.inf
@@ -156,7 +148,6 @@ class MeasuredModel(Release):
     @cached_property
     def _usual(self) -> ModelScores:
         """The rounds of one part, if noise is as usual."""
-        assert self.terms is not None
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
             terms, design = (
@@ -203,7 +194,6 @@ class MeasuredModel(Release):
         """The records of each part."""
         if self.parts == 1:
             return (self.scores.records_of(tally),)
-        assert self.terms is not None
         cells, axes = tally.domain.unpack(tally.cells), self.terms.axes
         codes, weights, groups = self.design.unpacked(cells, axes)
         # The rounds of one group have no strata (``_usual``).
@@ -245,21 +235,19 @@ class MeasuredModel(Release):
         return before, points
 
     def _together(self, before: Points, points: Points) -> ModelFit:
-        """The joint fit of all parts."""
         values, sampling, privacy, hidden = zip(*map(self._of, before, points), strict=True)
         joined = block_diag(*sampling), block_diag(*privacy)
         return ModelFit(np.concatenate(values), *joined, np.concatenate(hidden))
 
     def _of(self, before: ScorePoint, point: ScorePoint) -> ModelFit:
-        """The fit of one part."""
         terms = self.scores.terms
-        unit = math.sqrt(point.spread[0]) / point.slope[0]
-        trusted, size = float(point.trusted[0]), len(point.moved[0])
+        last, doubts, unit = point.last, point.doubts, float(point.unit[0])
+        trusted, size = float(doubts.trusted[0]), terms.size
         # The middle round's part was measured one step earlier, so noisy curvature scaled that step too.
-        inverse, step = point.inverse[0], point.moved[0] + (1 - trusted) * before.moved[0]
-        last = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
-        noise = math.hypot(trusted * last, (1 - trusted) * float(point.heard[0]))
-        blur, tail = float(point.blur[0]), float(point.tail[0])
+        inverse, step = last.inverse[0], last.moved[0] + (1 - trusted) * before.last.moved[0]
+        noise = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
+        noise = math.hypot(trusted * noise, (1 - trusted) * float(last.heard[0]))
+        blur, tail, meat = float(last.blur[0]), float(doubts.tail[0]), doubts.meat[0]
         squeezed = np.linalg.inv(before.squeeze[0])
         privacy = (noise**2 + tail**2) * squeezed.T @ squeezed
         privacy += blur**2 / 2 * (step @ step) * np.eye(size)
@@ -270,19 +258,19 @@ class MeasuredModel(Release):
         doubt = blur * noise_share(back, inverse[None])[0]
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
         # Either of both measurements is enough to know the scale of a term.
-        unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
-        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / point.flat[0]
-        covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
+        unknown_scale = (size > 1) & (np.minimum(doubt, doubts.unsure[0]) >= most)
+        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / doubts.flat[0]
+        covariances = [out @ each @ out.T for each in (meat, privacy)]
         both = np.outer(wider, wider)
         if self.family != "gaussian":
             # A last step much longer than its noise: the one before had not come near the solution.
-            usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
+            usual = np.trace(inverse @ (meat + noise**2 * np.eye(size)) @ inverse)
             far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
             moved = unit * back @ step
-            far += float(self.scores.bent(point, before.moved)[0]) ** 2
+            far += float(self.scores.bent(point, before.last.moved)[0]) ** 2
             covariances[1] += far * np.outer(moved, moved)
-            aimed = (1 - trusted) * unit * back @ point.aimed[0]
-            bent = float(self.scores.bent(point, point.aimed)[0])
+            aimed = (1 - trusted) * unit * back @ last.aimed[0]
+            bent = float(self.scores.bent(point, last.aimed)[0])
             covariances[1] += bent**2 * np.outer(aimed, aimed)
         if unknown_scale.any():
             vectors, known = _least_known(inverse, LEAST * blur * math.sqrt(size))
@@ -297,7 +285,7 @@ class MeasuredModel(Release):
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
-        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | point.astray[0]
+        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | doubts.astray[0]
         if self.family != "gaussian":
             # A term did not come to a solution if even the shortest step that moves it this far is
             # beyond all steps before it.
@@ -314,7 +302,6 @@ class MeasuredModel(Release):
         return np.asarray(np.maximum(1 - changed, 1e-9) ** -0.5)
 
     def publish(self, noisy: Noisy) -> Published:
-        assert self.terms is not None
         before, points = self._ends(noisy)
         found = self._together(before, points)
         facts: dict[str, Any] = {"formula": self.formula, "family": self.family}
@@ -325,42 +312,25 @@ class MeasuredModel(Release):
                 facts["records"] = rows
             if self.design.simple:
                 # Only where a unit is one record do squares of scores average to squared residuals.
-                apart = float(point.spread[0] * np.trace(point.meat[0])) / (
+                apart = float(point.spread[0] * np.trace(point.doubts.meat[0])) / (
                     len(found.values) * rows
                 )
                 facts["residual_variance"] = apart * self.terms.scale[1] ** 2
         return Published((self._table(found), self._covariances(found)), facts)
 
     def _table(self, found: ModelFit) -> Table:
-        assert self.terms is not None
         sampling, privacy = (np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy))
-        error, possible = np.hypot(sampling, privacy), self.possible
-        lower, upper = (
-            np.clip(found.values + side * SIGMAS_95 * error, *possible) for side in (-1, 1)
-        )
-        within = ", within the range of the response" * math.isfinite(possible[0])
-        columns = [TableColumn("term", np.array(self.terms.names), "Term of the formula")]
-        for name, values, text in (
-            ("estimate", found.values, "Estimated coefficient"),
-            ("standard_error", error, "Standard error from sampling and noise together"),
-            (
-                "sampling_error",
-                sampling,
-                "Standard error from sampling alone, estimated from noisy sums",
-            ),
-            ("privacy_error", privacy, "Standard error from privacy noise alone"),
-            ("lower_95", lower, f"Lower end of a 95% interval{within}"),
-            ("upper_95", upper, f"Upper end of a 95% interval{within}"),
-        ):
-            columns.append(TableColumn(name, unless(found.hidden, values), text))
-        columns.append(reason_column(found.hidden, HIDDEN))
+        of_term = "Estimated coefficient", found.values, sampling, privacy
+        columns = [
+            TableColumn("term", np.array(self.terms.names), "Term of the formula"),
+            *estimate_columns(*of_term, self.possible, found.hidden, HIDDEN),
+        ]
         stated = Uncertainty(
             "estimate", "standard_error", ("lower_95", "upper_95"), "normal", self.statement
         )
         return Table("tables", self.name, columns, (stated,))
 
     def _covariances(self, found: ModelFit) -> Table:
-        assert self.terms is not None
         first, second = np.triu_indices(len(found.values))
         names, hidden = np.array(self.terms.names), found.hidden[first] | found.hidden[second]
         if self.parts > 1 and not self._apart:

@@ -85,9 +85,10 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.arrays import Booleans, Floats
+from dpcore.arrays import Floats
 from dpcore.domain.adjacency import Adjacency
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
+from dpcore.releases.models.point import ScorePoint
 from dpcore.releases.models.terms import ModelTerms
 
 STEPS = 2**18
@@ -160,53 +161,6 @@ BINS = 32
 """The number of bins of the response."""
 
 Family = Literal["gaussian", "binomial", "poisson"]
-
-
-@dataclass(frozen=True, eq=False)
-class ScorePoint:
-    """The point at which a round measures, in each of t repetitions; public, as it follows from noisy
-    numbers.
-
-    ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
-    typical one; ``radius``: (t,) C; ``squeeze``: (t, p, p) Q'; ``rows``: (t,) about how many records
-    there are, by weight.
-
-    The moments take the response relative to ``location`` and ``width``: (t,), and the terms x as
-    (x - ``middle``) ``local``: (t, p) and (t, p, p), which mixes only functions of one column.  The
-    rest is for errors:
-    ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
-    ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
-    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
-    which a shrunken step makes a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight
-    of the last step relative to the middle round; all in the basis of ``white``.  ``unsure``: (t, p) the
-    fraction of the information on each of the formula's coefficients that may be noise in the moments.
-    ``flat``: (t, p) the curvature of each term at the end over that of ``inverse``; ``astray``: (t, p)
-    whether the steps have not come near a coefficient.
-    """
-
-    number: int
-    theta: Floats
-    white: Floats
-    spread: Floats
-    slope: Floats
-    radius: Floats
-    squeeze: Floats
-    rows: Floats
-    location: Floats
-    width: Floats
-    middle: Floats
-    local: Floats
-    inverse: Floats
-    blur: Floats
-    meat: Floats
-    tail: Floats
-    moved: Floats
-    aimed: Floats
-    heard: Floats
-    trusted: Floats
-    unsure: Floats
-    flat: Floats
-    astray: Booleans
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,6 +367,5 @@ class ModelRounds:
         return np.linspace(first, last, BINS + 1)
 
     def _place(self, name: str, part: str) -> int:
-        """The position of a part in a round."""
         parts = [*self.parts_of(name)]
         return sum(self.numbers_of(each) for each in parts[: parts.index(part)])

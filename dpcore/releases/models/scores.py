@@ -17,7 +17,8 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.tally import Tally
 from dpcore.releases.models.design import CLUSTER, STRATUM
-from dpcore.releases.models.rounds import BINS, ModelRounds, ScorePoint
+from dpcore.releases.models.point import Coordinates, ScorePoint
+from dpcore.releases.models.rounds import BINS, ModelRounds
 
 WITHIN = 2**16
 """The number of steps in B S for adding up the scores of a cluster."""
@@ -95,7 +96,7 @@ class ModelSums(ModelRounds):
         # Blocks bound the memory.  Each unit is rounded before it is added, so they change no sum.
         times = max(rows // max(len(records.counts), 1), 1)
         for start in range(0, len(sums), times):
-            some = _taken(point, slice(start, start + times))
+            some = point.select(slice(start, start + times))
             shape = len(some.theta), self.design.sizes[1], self.terms.size
             of_clusters = np.zeros(shape, dtype=np.int64)
             for first in range(0, len(records.counts), rows):
@@ -137,32 +138,45 @@ class ModelSums(ModelRounds):
         self, name: str, block: ScoredRecords, point: ScorePoint
     ) -> Iterator[tuple[str, Floats]]:
         """The clipped contributions (t, n, width) of each unit to the parts of a round."""
-        if name in ("response", "moments"):
-            weight = block.weights * np.minimum(
-                1.0, self.design.members / _over(block.weights, 1)[:, None]
-            )
         if name == "response":
-            placed = {"bins": [(block.bins, BINS)], "terms": []}
-            for k, edges in enumerate(self.located.values()):
-                placed["terms"].append((block.places[:, :, k], len(edges) - 1))
-            for part in self.parts_of(name):
-                each = [at[:, :, None] == np.arange(number) for at, number in placed[part]]
-                bins = np.concatenate(each, axis=2).astype(np.float64)
-                yield part, _over(bins * weight[:, :, None], 1)[None]
-            return
-        if name == "moments":
-            location, width = point.location[:, None, None], point.width[:, None, None]
-            y = np.clip((block.responses - location) / width, -1.0, 1.0)
-            relative = np.empty((*y.shape, self.terms.size))
-            relative[:] = block.rows
-            for first in self.located:
-                own = list(self.terms.tables[first][0])
-                relative[..., own] = _relative(block.rows, own, point)
-            # An added constant is first and the response last: ``_after_moments`` reads them there.
-            constant = np.ones((*y.shape, int(self.terms.constant is None)))
-            squares = _squares(np.concatenate([constant, relative, y[..., None]], axis=3))
-            yield "moments", _over(squares * weight[:, :, None], 2)
-            return
+            return self._of_response(block)
+        return (
+            self._of_moments(block, point)
+            if name == "moments"
+            else self._of_scores(name, block, point)
+        )
+
+    def _weights(self, block: ScoredRecords) -> Floats:
+        """The weights (n, m) of records; those of a unit add up to at most its records."""
+        total = _over(block.weights, 1)[:, None]
+        return np.asarray(block.weights * np.minimum(1.0, self.design.members / total))
+
+    def _of_response(self, block: ScoredRecords) -> Iterator[tuple[str, Floats]]:
+        weight = self._weights(block)
+        placed = {"bins": [(block.bins, BINS)], "terms": []}
+        for k, edges in enumerate(self.located.values()):
+            placed["terms"].append((block.places[:, :, k], len(edges) - 1))
+        for part in self.parts_of("response"):
+            each = [at[:, :, None] == np.arange(number) for at, number in placed[part]]
+            bins = np.concatenate(each, axis=2).astype(np.float64)
+            yield part, _over(bins * weight[:, :, None], 1)[None]
+
+    def _of_moments(self, block: ScoredRecords, point: ScorePoint) -> Iterator[tuple[str, Floats]]:
+        location, width = (each[:, None, None] for each in (point.near.location, point.near.width))
+        y = np.clip((block.responses - location) / width, -1.0, 1.0)
+        relative = np.empty((*y.shape, self.terms.size))
+        relative[:] = block.rows
+        for first in self.located:
+            own = list(self.terms.tables[first][0])
+            relative[..., own] = _relative(block.rows, own, point.near)
+        # An added constant is first and the response last: ``_after_moments`` reads them there.
+        constant = np.ones((*y.shape, int(self.terms.constant is None)))
+        squares = _squares(np.concatenate([constant, relative, y[..., None]], axis=3))
+        yield "moments", _over(squares * self._weights(block)[:, :, None], 2)
+
+    def _of_scores(
+        self, name: str, block: ScoredRecords, point: ScorePoint
+    ) -> Iterator[tuple[str, Floats]]:
         predictor = np.zeros((len(point.theta), *block.weights.shape))
         white = np.zeros((*predictor.shape, self.terms.size))
         for j, x in enumerate(np.moveaxis(block.rows, 2, 0)):
@@ -221,18 +235,12 @@ class ModelSums(ModelRounds):
         return mean, mean * (1 - mean) if self.family == "binomial" else mean
 
 
-def _taken(point: ScorePoint, some: slice) -> ScorePoint:
-    """Select some of the repetitions."""
-    arrays = {name: each[some] for name, each in vars(point).items() if name != "number"}
-    return ScorePoint(point.number, **arrays)
-
-
-def _relative(rows: Floats, places: list[int], point: ScorePoint) -> Floats:
+def _relative(rows: Floats, places: list[int], near: Coordinates) -> Floats:
     """Some terms (t, n, m, k) relative to where most values lie, shortened to a length of at most 1."""
-    found = np.zeros((len(point.theta), *rows.shape[:2], len(places)))
+    found = np.zeros((len(near.middle), *rows.shape[:2], len(places)))
     for j in places:
-        apart = rows[:, :, j] - point.middle[:, j, None, None]
-        found += apart[..., None] * point.local[:, None, None, j, places]
+        apart = rows[:, :, j] - near.middle[:, j, None, None]
+        found += apart[..., None] * near.local[:, None, None, j, places]
     size = np.maximum(np.sqrt(_summed_squares(found)), 1.0)
     return np.asarray(found / size[..., None])
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.releases.models.convergence import growing, inverse_after_growth, subsets_solved
-from dpcore.releases.models.rounds import BINS, ScorePoint
+from dpcore.releases.models.convergence import growing, inverse_after_growth, steep, subsets_solved
+from dpcore.releases.models.point import Coordinates, Doubts, NewtonStep, ScorePoint
+from dpcore.releases.models.rounds import BINS
 from dpcore.releases.models.tails import CutScores, uneven
 
 LARGEST_COEFFICIENT = 1e4
@@ -52,20 +52,12 @@ class ModelScores(CutScores):
     def first_point(self, times: int) -> ScorePoint:
         p, one = self.terms.size, np.ones(times)
         none, square = np.zeros((times, p)), np.zeros((times, p, p))
-        middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
         rows, same = one * self.rows, square + np.eye(p)
-        named: dict[str, Any] = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
-        named |= {"middle": none, "local": same, "squeeze": same}
-        later: dict[str, Any] = {
-            "inverse": square,
-            "blur": one,
-            "meat": square,
-            "tail": 0 * one,
-            "moved": none,
-        }
-        later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
-        later |= {"flat": none + 1, "astray": none > 0}
-        return ScorePoint(0, none, square, one, one, one, rows=rows, **named, **later)
+        middle, width = (0.5, 0.5) if self.family == "binomial" else (0.0, 1.0)
+        near = Coordinates(one * middle, one * width, none, same)
+        step = NewtonStep(inverse=square, blur=one, aimed=none, heard=one, moved=none)
+        doubts = Doubts(none, square, tail=0 * one, trusted=one, flat=none + 1, astray=none > 0)
+        return ScorePoint(0, none, square, one, one, one, same, rows, near, step, doubts)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
         """The point after a round with these noisy sums (t, width)."""
@@ -78,7 +70,15 @@ class ModelScores(CutScores):
             scores, noise = parts["scores"]
             back = np.swapaxes(np.linalg.inv(point.squeeze), 1, 2)
             parts["scores"] = _times(back, scores), noise
-        found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
+        after = {
+            "response": self._after_response,
+            "moments": self._after_moments,
+            "rough": self._after_rough,
+            "again": self._after_rough,
+            "middle": self._after_middle,
+            "last": self._after_last,
+        }
+        found = after[name](point, parts)
         # A smaller limit would cut coordinates of the basis, and so move terms that are known well.
         theta = np.clip(np.nan_to_num(found.theta), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
         return replace(found, theta=theta, number=point.number + 1)
@@ -95,15 +95,16 @@ class ModelScores(CutScores):
         # Noisy counts may be negative, and np.interp needs numbers that ascend strictly.
         below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
         at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
-        least = (self.edges[-1] - self.edges[0]) / BINS
+        least, zero = (self.edges[-1] - self.edges[0]) / BINS, np.zeros(len(at))
         if self.terms.binary:  # its ends are all of its values
-            zero, one = np.zeros(len(at)), np.ones(len(at))
-            return replace(point, location=zero, width=one, spread=zero)
+            near = replace(point.near, location=zero, width=zero + 1)
+            return replace(point, near=near, spread=zero)
         if self.family == "poisson":
-            zero = np.zeros(len(at))
-            return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
+            width = np.maximum(2 * at[:, 2], 2 * self.edges[1])
+            return replace(point, near=replace(point.near, location=zero, width=width))
         width = np.maximum(at[:, 2] - at[:, 0], least)
-        return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
+        near = replace(point.near, location=at[:, 1], width=width)
+        return replace(point, near=near, spread=self._variance(*parts["bins"]))
 
     def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
         """Find the narrowest interval of bins for each numeric term (``MOST``), and coordinates within
@@ -115,7 +116,7 @@ class ModelScores(CutScores):
         number = point.rows
         if self.unknown_rows:
             number = counts.sum(axis=1) / len(self.located)
-        middle, local, place = point.middle.copy(), point.local.copy(), 0
+        middle, local, place = point.near.middle.copy(), point.near.local.copy(), 0
         for j, edges in self.located.items():
             below = np.cumsum(counts[:, place : place + len(edges) - 1], axis=1)
             below, place = np.c_[np.zeros(len(below)), below], place + len(edges) - 1
@@ -136,7 +137,7 @@ class ModelScores(CutScores):
                 rows = np.flatnonzero(~whole & (best == at))
                 found = self.terms.inside(j, centre[at], ROOM * half[at])
                 middle[np.ix_(rows, places)], local[np.ix_(rows, places, places)] = found
-        return replace(point, middle=middle, local=local)
+        return replace(point, near=replace(point.near, middle=middle, local=local))
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
         """A lower bound (t,) on the likely variance of the response; it includes values far from the
@@ -166,36 +167,29 @@ class ModelScores(CutScores):
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
-        width, location = point.width, point.location
         # From coordinates relative to the intervals of terms to those of the basis.
-        back = point.local.copy()
-        shift = _times(np.swapaxes(point.local, 1, 2), point.middle)
+        back = point.near.local.copy()
+        shift = _times(np.swapaxes(back, 1, 2), point.near.middle)
         back[:, base] -= shift * (np.arange(p) != base)
+        width, location = point.near.width[:, None], point.near.location
         if self.family == "gaussian":
             theta = _times(inverse, products)
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
             total = np.maximum(both[:, -1, -1] / rows, 0.02)
-            spread = np.maximum(left, 0.2 * total) * width**2
+            spread = np.maximum(left, 0.2 * total) * point.near.width**2
             if p == 1:  # the moments clip values far from most, the bins of the response do not
                 spread = np.maximum(spread, point.spread)
-            slope = np.ones(len(rows))
-            start = location
+            theta, slope, start = theta * width, np.ones(len(rows)), location
         else:
-            mean = constant[:, -1] / rows * width + location
-            mean = (
-                np.clip(mean, 0.02, 0.98) if self.family == "binomial" else np.maximum(mean, 0.02)
-            )
-            spread = slope = mean * (1 - mean) if self.family == "binomial" else mean
-            products = products * width[:, None] - (mean - location)[:, None] * constant[:, own]
-            theta = _times(inverse, products) / slope[:, None]
+            mean, slope, start = self._around(constant[:, -1] / rows * point.near.width + location)
+            products = products * width - (mean - location)[:, None] * constant[:, own]
+            theta, spread = _times(inverse, products) / slope[:, None], slope
             moved = np.sqrt(
                 np.maximum(np.sum(theta * _times(squares, theta), axis=1) / rows, 1e-12)
             )
             # Least squares about the mean is right only where predictors hardly differ.
             theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
-            width = np.ones(len(rows))
-            start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
-        theta = _times(back, theta * width[:, None])
+        theta = _times(back, theta)
         if self.terms.constant is not None:
             theta[:, base] += start
         white = back @ _product(vectors / np.sqrt(values)[:, None, :], vectors)
@@ -203,7 +197,16 @@ class ModelScores(CutScores):
         radius = np.full(len(rows), self.rough_radius)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
         unsure = noise[:, None] * noise_share(self.terms.basis[0] @ back, inverse)
-        return replace(point, rows=rows, radius=radius, unsure=unsure, **found)
+        doubts = replace(point.doubts, unsure=unsure)
+        return replace(point, rows=rows, radius=radius, doubts=doubts, **found)
+
+    def _around(self, mean: Floats) -> tuple[Floats, Floats, Floats]:
+        """A possible mean response (t,) of a curved model, its derivative and the linear predictor."""
+        if self.family == "binomial":
+            mean = np.clip(mean, 0.02, 0.98)
+            return mean, mean * (1 - mean), np.log(mean / (1 - mean))
+        mean = np.maximum(mean, 0.02)
+        return mean, mean, np.log(mean)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)
@@ -223,16 +226,13 @@ class ModelScores(CutScores):
         in its interval that is farthest from the mean record.  The identity if scores are shortened."""
         found = np.tile(np.eye(self.terms.size), (len(white), 1, 1))
         for first in self.located if self.weighed and self.terms.constant is not None else ():
-            far = self.terms.farthest(first, white, point.middle, point.local)
+            far = self.terms.farthest(first, white, point.near.middle, point.near.local)
             length = np.maximum(np.linalg.norm(far, axis=1), 1e-300)[:, None, None]
             powers = len(self.terms.tables[first][0]) > 1
             most = SQUEEZED[powers] * math.sqrt(self.terms.size)
             less = 1 - np.sqrt(np.clip(most / length, MOST_SQUEEZED**2, 1.0))
             found -= found @ (less / length**2 * far[:, :, None] * far[:, None, :])
         return found
-
-    def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        return self._after_rough(point, parts)
 
     def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)
@@ -260,7 +260,8 @@ class ModelScores(CutScores):
             meat = self._within(meat, 0.2 * typical, parts)
         vectors, values = _floored(meat, 0.2 * typical)
         meat = _product(vectors * values[:, None, :], vectors)
-        return replace(point, meat=meat, radius=radius, tail=tail, trusted=trusted)
+        doubts = replace(point.doubts, meat=meat, tail=tail, trusted=trusted)
+        return replace(point, radius=radius, doubts=doubts)
 
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
         """The variance (t, p, p) of scores within strata.
@@ -297,24 +298,30 @@ class ModelScores(CutScores):
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        (scores, noise), last = parts["scores"], point.last
         flatter = self._flatter(point)[:, None]
-        inverse = point.inverse / flatter[:, :, None]
-        if self.family == "binomial":
+        inverse = last.inverse / flatter[:, :, None]
+        # Slopes grow where steps go on and on; only a constant and other terms can tell.
+        sloped = (
+            self.family == "binomial" and self.terms.constant is not None and len(scores[0]) > 1
+        )
+        if sloped:
             inverse = inverse_after_growth(self.terms, point, inverse)
-        moved = _times(inverse, parts["scores"][0])
+        moved = _times(inverse, scores)
         # What the middle round said of the way from here.
-        left = point.aimed / flatter - point.moved / np.sqrt(flatter)
-        trusted = point.trusted[:, None]
-        scores, noise = parts["scores"]
+        left = last.aimed / flatter - last.moved / np.sqrt(flatter)
+        trusted = point.doubts.trusted[:, None]
         step = trusted * moved + (1 - trusted) * left
-        flat, astray = np.ones_like(scores), point.astray
+        flat, astray = np.ones_like(scores), point.doubts.astray
         if self.family != "gaussian":
             flat, astray = subsets_solved(self.terms, self.family, point, scores, noise)
             flat = np.minimum(flat / flatter, 1.0)
-        if self.family == "binomial":
-            astray = astray | growing(self.terms, point, inverse, step, noise)[:, None]
-        point = replace(point, inverse=inverse, flat=flat, astray=astray)
-        return self._moved_by(point, step)
+        if sloped:
+            endless = growing(self.terms, point, inverse, step, noise)
+            endless |= steep(self.terms, point, inverse, step)
+            astray = astray | endless[:, None]
+        doubts = replace(point.doubts, flat=flat, astray=astray)
+        return self._moved_by(replace(point, doubts=doubts), step, replace(last, inverse=inverse))
 
     def _flatter(self, point: ScorePoint) -> Floats:
         """The approximate factor (t,) by which the curvature changed over the step before the last; it
@@ -330,8 +337,8 @@ class ModelScores(CutScores):
         constant = np.zeros((len(point.rows), self.terms.size, 1))
         constant[:, self.terms.constant] = 1.0
         own = np.linalg.solve(point.white, constant)[:, :, 0]
-        curved = np.linalg.solve(point.inverse, own[:, :, None])[:, :, 0]
-        part = np.sum(point.moved * curved, axis=1) / np.sum(own * curved, axis=1)
+        curved = np.linalg.solve(point.last.inverse, own[:, :, None])[:, :, 0]
+        part = np.sum(point.last.moved * curved, axis=1) / np.sum(own * curved, axis=1)
         changed = part * np.sqrt(point.spread) / point.slope
         if self.family == "binomial":
             changed = changed * uneven(point)
@@ -350,15 +357,13 @@ class ModelScores(CutScores):
         squared = np.sum(np.linalg.solve(point.squeeze, inverse) ** 2, axis=(1, 2))
         far = np.maximum(1 - (by_noise / size) ** 2 * squared, 0.0)
         if self.family != "gaussian":
-            unit = np.sqrt(point.spread) / point.slope
-            far = np.minimum(far, MOST_STEP / (size * unit))
-        point = replace(point, inverse=inverse, blur=noise, aimed=moved, heard=by_noise)
-        return self._moved_by(point, moved * far[:, None])
+            far = np.minimum(far, MOST_STEP / (size * point.unit))
+        step = moved * far[:, None]
+        return self._moved_by(point, step, NewtonStep(inverse, noise, moved, by_noise, step))
 
-    def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
-        unit = np.sqrt(point.spread) / point.slope
-        theta = point.theta + _times(point.white, moved) * unit[:, None]
-        return replace(point, theta=theta, moved=moved)
+    def _moved_by(self, point: ScorePoint, step: Floats, last: NewtonStep) -> ScorePoint:
+        theta = point.theta + _times(point.white, step) * point.unit[:, None]
+        return replace(point, theta=theta, last=replace(last, moved=step))
 
 
 def noise_share(back: Floats, inverse: Floats) -> Floats:

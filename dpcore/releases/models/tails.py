@@ -37,7 +37,7 @@ from scipy.special import ndtr
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.post.levels import SIGMAS_95
-from dpcore.releases.models.rounds import ScorePoint
+from dpcore.releases.models.point import ScorePoint
 from dpcore.releases.models.scores import ModelSums
 
 FALLS = np.arange(0.5, 6.1, 0.5)
@@ -208,7 +208,8 @@ class CutScores(ModelSums):
         radius = self.radii["shortest"] if self.weighed else self.rough_radius
         white = np.ones((len(one), 1, 1))
         usual = replace(point, white=white, spread=spread * one, radius=radius * one)
-        usual = replace(usual, heard=self.per_step("scores", usual) * self.stddev)
+        heard = self.per_step("scores", usual) * self.stddev
+        usual = replace(usual, last=replace(usual.last, heard=heard))
         counted = None
         if not self.weighed:
             noise = self.per_step("counts", usual) * self.stddev
@@ -218,7 +219,7 @@ class CutScores(ModelSums):
         cut, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
         end = replace(usual, number=usual.number + 1, radius=cut)
         noise = trusted * self.per_step("scores", end) * self.stddev
-        added = noise**2 + ((1 - trusted) * usual.heard) ** 2 + tail**2
+        added = noise**2 + ((1 - trusted) * heard) ** 2 + tail**2
         return sampling + float(np.mean(lacking)), float(np.mean(added))
 
     @property
@@ -261,9 +262,9 @@ class CutScores(ModelSums):
         if counted is None:
             variance = (by_noise * point.radius) ** 2
             # Where curvature may change on the way, the step before the last leads astray.
-            astray = self.bent(point, point.aimed) * np.linalg.norm(point.aimed, axis=1)
+            astray = self.bent(point, point.last.aimed) * np.linalg.norm(point.last.aimed, axis=1)
             astray *= point.rows / math.sqrt(self.terms.size)
-            trusted = least_error(variance, none, point.heard**2, astray)
+            trusted = least_error(variance, none, point.last.heard**2, astray)
             return point.radius, none, none, trusted
         counts, noise = counted
         if self.design.steps and self.terms.size > 1:
@@ -278,7 +279,7 @@ class CutScores(ModelSums):
         if self.whole or self.design.steps:
             trusted = np.ones(variance.shape)
         else:
-            heard, cut = point.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
+            heard, cut = point.last.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
             trusted = least_error(variance, moved, heard**2, cut)
             variance = trusted**2 * variance + (1 - trusted) ** 2 * heard**2
             moved = trusted * moved + (1 - trusted) * cut
@@ -315,8 +316,7 @@ class CutScores(ModelSums):
         step.  The same holds for Poisson models, but their intervals are wide enough without it."""
         if self.family != "binomial":
             return np.zeros(len(moved))
-        unit = np.sqrt(point.spread) / point.slope
-        far = unit * np.linalg.norm(moved, axis=1)
+        far = point.unit * np.linalg.norm(moved, axis=1)
         return np.asarray(np.minimum(UNLIKE * uneven(point) * far, 1.0))
 
     def _by_weights(

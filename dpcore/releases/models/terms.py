@@ -24,6 +24,7 @@ no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -236,23 +237,17 @@ class ModelTerms:
         found = self.separate[np.where(kept, self._at(self.groups[0], codes), 0)]
         return np.where(kept, found, -1)
 
-    def _size(self, axis: int) -> int:
-        return self.axes[axis].size - self.axes[axis].nullable
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The number of values of each column."""
+        return [axis.size - axis.nullable for axis in self.axes]
 
     def _at(self, group: TermGroup, codes: Integers) -> Integers:
         """The cells (n,) of a group's columns for records with codes (n, axes)."""
         cells = np.zeros(len(codes), dtype=np.int64)
         for i in group.attributes:
-            cells = cells * self._size(i) + codes[:, i]
+            cells = cells * self._sizes[i] + codes[:, i]
         return cells
-
-    def _grid(self, attributes: tuple[int, ...]) -> Integers:
-        """Codes (cells, axes) of all cells of some columns."""
-        sizes = [self._size(a) for a in attributes]
-        grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
-        codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
-        codes[:, list(attributes)] = grid
-        return codes
 
     def change_to(self, other: ModelTerms) -> Floats | None:
         """The matrix (p, p) that turns coefficients of these terms into those of the other terms of the
@@ -284,9 +279,9 @@ class ModelTerms:
         for attributes, some in ((group.attributes, near), (used, tables)):
             if not some or not {*group.attributes} <= {*attributes}:
                 continue
-            if math.prod(self._size(a) for a in attributes) > MOST_JOINED and some is tables:
+            if math.prod(self._sizes[a] for a in attributes) > MOST_JOINED and some is tables:
                 continue
-            codes = self._grid(attributes)
+            codes = cells_of(self._sizes, attributes)
             here = np.column_stack([table[self._at(own, codes)] for own, table in some])
             there = group.values[other._at(group, codes)]
             sums = np.linalg.lstsq(here, there, rcond=None)[0]
@@ -314,7 +309,7 @@ class ModelTerms:
         found, tables = np.zeros((self.size, self.size)), []
         for group in self.groups:
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
-            codes = self._grid(group.attributes)
+            codes = cells_of(self._sizes, group.attributes)
             others = [g.values[self._at(g, codes)] for g in below]
             before = np.column_stack(others) if others else np.zeros((len(codes), 0))
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
@@ -345,7 +340,7 @@ class ModelTerms:
     def kept(self, codes: Integers) -> Booleans:
         """Which records (n,) have a value in every column of the model."""
         used = {a for each in (*self.groups, self.response) for a in each.attributes}
-        nulls = [codes[:, a] == self._size(a) for a in used if self.axes[a].nullable]
+        nulls = [codes[:, a] == self._sizes[a] for a in used if self.axes[a].nullable]
         return np.asarray(~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0))
 
     def rows(self, codes: Integers) -> Floats:
@@ -374,6 +369,15 @@ class ModelTerms:
         if self.constant is not None:
             moved[self.constant] += middle
         return moved, [each * half**2 for each in covariances]
+
+
+def cells_of(sizes: Sequence[int], attributes: Sequence[int]) -> Integers:
+    """Codes (cells, axes) of all cells of some columns, with 0 in the others, given all ``sizes``."""
+    own = [sizes[a] for a in attributes]
+    codes = np.zeros((math.prod(own), len(sizes)), dtype=np.int64)
+    if own:
+        codes[:, list(attributes)] = np.indices(own).reshape(len(own), -1).T
+    return codes
 
 
 def _no_longer_than_1(rows: Floats, factor: Floats) -> Floats:

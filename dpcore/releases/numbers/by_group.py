@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ MOST_GROUPS = 4096
 """The most groups. With more groups, all numbers would be noise."""
 
 
-def require_groups(axes: tuple[Axis, ...]) -> None:
-    """Raise ``ValueError`` if columns define no groups, or too many; null is a separate group."""
+def require_groups(axes: tuple[Axis, ...], most: int = MOST_GROUPS, each: str = "") -> None:
+    """Raise ``ValueError`` if columns define no groups, or more than ``most``; null is a separate group.
+
+    ``each``: what each group gets, if this is why there are not more.
+    """
     for axis in axes:
         if isinstance(axis, Grid) and not axis.integer:
             raise ValueError(
@@ -28,6 +32,14 @@ def require_groups(axes: tuple[Axis, ...]) -> None:
         raise ValueError(
             f"by: {names} has {groups} groups, more than {MOST_GROUPS}; choose a coarser column"
         )
+    if groups > most:
+        raise ValueError(f"by: {groups} groups are too many for a {each} each; use at most {most}")
+
+
+def groups_of(by: Domain, values: Sequence[NDArray[Any]], size: int) -> Integers:
+    """The groups (size,) of values of the grouping columns; all are in the only group without any."""
+    codes = [group_codes(axis, each) for axis, each in zip(by.axes, values, strict=True)]
+    return by.pack(np.reshape(codes, (len(codes), size)).T)
 
 
 def group_codes(axis: Axis, values: NDArray[Any]) -> Integers:

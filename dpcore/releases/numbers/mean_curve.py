@@ -42,7 +42,7 @@ from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, named_points
 from dpcore.releases.counts.cells import cell_names, describe_cells
 from dpcore.releases.densities.banded import BAND, band_meanings
-from dpcore.releases.numbers.by_group import group_codes, require_groups
+from dpcore.releases.numbers.by_group import groups_of, require_groups
 from dpcore.releases.numbers.mean import TOO_LARGE
 from dpcore.releases.table import (
     ENDS,
@@ -94,11 +94,7 @@ class MeanCurve(Release):
     statistics = (TIME, "estimate", "standard_error", *ENDS, *BAND, REASON)
 
     def __post_init__(self) -> None:
-        require_groups(self.by.axes)
-        if self.groups > MOST_CURVES:
-            raise ValueError(
-                f"by: {self.groups} groups are too many for a curve each; use at most {MOST_CURVES}"
-            )
+        require_groups(self.by.axes, MOST_CURVES, "curve")
         for axis in self.domain.axes[len(self.by.axes) :]:
             if not isinstance(axis, Grid):
                 raise ValueError(
@@ -206,11 +202,9 @@ class MeanCurve(Release):
         many = CHUNK // len(self.times)
         for start in range(0, len(counts), many):
             here = slice(start, start + many)
-            codes = [tally.codes(i)[here].astype(np.int64) for i in range(len(self.domain.axes))]
-            group = np.zeros(len(codes[0]), dtype=np.int64)
-            for size, code in zip(self.by.shape, codes[:first], strict=True):
-                group = group * size + code
-            curves, known = self.curves.of(np.stack(codes[first:], axis=1))
+            codes = np.stack([tally.codes(i)[here] for i in range(len(self.domain.axes))], axis=1)
+            group = self.by.pack(codes[:, :first])
+            curves, known = self.curves.of(codes[:, first:].astype(np.int64))
             terms = np.c_[curves, np.ones(len(curves), dtype=np.int64)]
             np.add.at(sums, group[known], counts[here][known, None] * terms)
         vectors, rows = sums[:, :-1], sums[:, -1:]
@@ -290,11 +284,10 @@ class MeanCurve(Release):
         """The curve with its error, interval and band at values of ``time`` and of the columns of
         groups; masked if there may be no records."""
         *given, at = named_points(points, (*self.by.names, TIME))
-        times, group = np.array(self.times), np.zeros(len(at), dtype=np.int64)
+        times = np.array(self.times)
         if not np.all(np.ma.filled((at >= times[0]) & (at <= times[-1]), False)):
             raise ValueError(f"points: time must lie in [{times[0]:.15g}, {times[-1]:.15g}]")
-        for axis, values in zip(self.by.axes, given, strict=True):
-            group = group * axis.size + group_codes(axis, values)
+        group = groups_of(self.by, given, len(at))
         # The last time belongs to the interval before it.
         left = np.clip(np.searchsorted(times, at, "right") - 1, 0, len(times) - 2)
         part = (at - times[left]) / (times[left + 1] - times[left])
@@ -309,11 +302,8 @@ class MeanCurve(Release):
         found, rows, factors = self.stated(noisy)
         size = len(self.times)
         hidden = np.repeat(self._hidden(rows), size)
-        by = (
-            describe_cells(self.by, np.repeat(np.arange(self.groups), size)) if self.by.axes else []
-        )
         columns = [
-            *by,
+            *describe_cells(self.by, np.repeat(np.arange(self.groups), size)),
             TableColumn(TIME, np.tile(self.times, self.groups), "The time of a point of the curve"),
         ]
         meanings = (

@@ -25,18 +25,12 @@ from dpcore.domain.cell_values import ends_of
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.post.levels import SIGMAS_95
 from dpcore.post.points import Estimated, Points
 from dpcore.post.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.numbers.estimates import estimate_columns
 from dpcore.releases.numbers.products import BITS, Products
-from dpcore.releases.table import (
-    Published,
-    Table,
-    TableColumn,
-    Uncertainty,
-    reason_column,
-)
+from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
 from dpcore.releases.work import Work, publishing
 
 HIDDEN = "too few records or too much noise for an interval"
@@ -161,25 +155,16 @@ class Moments(Release):
             TableColumn(name, _texts([label[i] for label in labels]), text)
             for i, (name, text) in enumerate(LABELS.items())
         ]
-        error = np.hypot(found.sampling, found.privacy)
-        width, ends = SIGMAS_95 * error, self._ends(labels)
-        hidden = ~np.isfinite(error)
-        estimates = np.where(hidden, np.nan, np.clip(found.values, *ends))
-        lower, upper = (np.clip(estimates + side, *ends) for side in (-width, width))
-        for name, values, text in (
-            (
-                "estimate",
-                estimates,
-                "Estimate for the population, moved to the nearest possible value",
-            ),
-            ("standard_error", error, "Standard error from sampling and noise together"),
-            ("sampling_error", found.sampling, "Standard error from sampling alone"),
-            ("privacy_error", found.privacy, "Standard error from privacy noise alone"),
-            ("lower_95", lower, "Lower end of a 95% interval"),
-            ("upper_95", upper, "Upper end of a 95% interval"),
-        ):
-            parts.append(TableColumn(name, np.ma.masked_invalid(values), text))
-        parts.append(reason_column(hidden, HIDDEN))
+        ends = self._ends(labels)
+        parts += estimate_columns(
+            "Estimate for the population, moved to the nearest possible value",
+            np.clip(found.values, *ends),
+            found.sampling,
+            found.privacy,
+            ends,
+            ~np.isfinite(np.hypot(found.sampling, found.privacy)),
+            HIDDEN,
+        )
         statement = " ".join([f"{STATED}.", *assumptions(self.adjacency.most)])
         stated = Uncertainty(
             "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement
@@ -225,7 +210,6 @@ class Moments(Release):
 
 
 def _texts(values: Sequence[str | None]) -> np.ma.MaskedArray:
-    """Texts (k,), with None masked."""
     return np.ma.masked_array(
         [each or "" for each in values], mask=[each is None for each in values]
     )

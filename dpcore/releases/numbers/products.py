@@ -109,12 +109,12 @@ class Products:
         """The exponents (size, axes) of numbers; for categories, the coordinate used, or 0."""
         found: list[tuple[tuple[int, ...], int]] = [((), 0)]
         for axis in self.axes:
-            most = DEGREE if in_order(axis) else axis.size - 1
+            number = in_order(axis)
             found = [
-                ((*before, i), degree + (i if in_order(axis) else min(i, 1)))
+                ((*before, i), degree + own)
                 for before, degree in found
-                for i in range(most + 1)
-                if degree + (i if in_order(axis) else min(i, 1)) <= DEGREE
+                for i in range(DEGREE + 1 if number else axis.size)
+                if degree + (own := i if number else min(i, 1)) <= DEGREE
             ]
         return np.array([before for before, _ in found], dtype=np.int64).reshape(len(found), -1)
 
@@ -145,14 +145,8 @@ class Products:
         return np.array([math.sqrt(self._weight_squared(row)) for row in self.degrees.tolist()])
 
     def _weight_squared(self, degrees: Sequence[int]) -> Fraction:
-        return sum(
-            (
-                factor * _multinomial(power, degrees)
-                for power, factor in ((2, Fraction(1)), (DEGREE, self.fourth))
-                if sum(degrees) <= power
-            ),
-            Fraction(0),
-        )
+        weight = self.fourth * _multinomial(DEGREE, degrees)
+        return weight + _multinomial(2, degrees) if sum(degrees) <= 2 else weight
 
     def steps_squared(self, differences: bool) -> Fraction:
         """The squared length of a record's integers, or of two records' ``differences``."""

@@ -141,9 +141,8 @@ class RatioMean(Release):
         hidden = counts <= FEWEST_ERRORS * of_rows
         known = " with a value" if self.grid.nullable else ""
         inside = f"{known} in the group" if self.domain.axes[:-1] else known
-        by = self.domain.names[:-1]
         columns = [
-            *(describe_cells(self.domain.select(by)) if by else []),
+            *describe_cells(self.domain.select(self.domain.names[:-1])),
             *mean_columns(
                 self.grid,
                 middle + half * totals / positive,

@@ -13,6 +13,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.contract import CASES, KINDS
@@ -44,8 +45,8 @@ def releases(draw):
     pure, aim = Budget.of(alpha), draw(st.sampled_from(aims))
     return [
         Histogram(*facts, pure, adjacency=adjacency),
-        Histogram(*facts, pure, thresholded=True, adjacency=adjacency),
-        Histogram(*facts, pure, thresholded=True, occupied=1, adjacency=adjacency),
+        ThresholdedHistogram(*facts, pure, adjacency=adjacency),
+        ThresholdedHistogram(*facts, pure, occupied=1, adjacency=adjacency),
         Margins(*facts, pure, sets=tuple(sorted(sets)), adjacency=adjacency, aim=aim),
         Margins(
             *facts,
@@ -99,12 +100,12 @@ def test_cells_are_at_most_twice_as_wrong_as_they_must_be():
 
 
 def test_a_table_with_a_known_number_of_occupied_cells_is_near_its_bound():
-    made = Histogram("h", domain(2**16), 10**6, Budget.of("1"), thresholded=True, occupied=3152)
+    made = ThresholdedHistogram("h", domain(2**16), 10**6, Budget.of("1"), occupied=3152)
     (error,) = least_errors(made)
     assert error.among == "all mechanisms of alpha 1, for at most 3,152 occupied cells"
     assert 1 < error.ratio < 10
 
 
 def test_a_promise_that_no_bound_is_known_for_has_none():
-    made = Histogram("h", domain(64), 1000, Budget.of("1", "1e-6"), thresholded=True)
+    made = ThresholdedHistogram("h", domain(64), 1000, Budget.of("1", "1e-6"))
     assert least_errors(made) == []

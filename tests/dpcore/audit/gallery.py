@@ -28,6 +28,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
@@ -268,7 +269,7 @@ RIGHT = {
     ),
     "histogram": Exhibit(PURE, "1", lambda: tables_of(Histogram("h", TABLE, 9, PURE), 2), 8_000),
     "thresholded histogram": Exhibit(
-        PURE, "1", lambda: tables_of(Histogram("t", TABLE, 60, PURE, thresholded=True), 2), 8_000
+        PURE, "1", lambda: tables_of(ThresholdedHistogram("t", TABLE, 60, PURE), 2), 8_000
     ),
     "margins": Exhibit(
         PURE, "1", lambda: tables_of(Margins("m", TABLE, 9, PURE, ((0,), (1,))), 2), 8_000

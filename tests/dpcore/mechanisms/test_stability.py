@@ -18,7 +18,7 @@ from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms import StabilityLaplace
 from dpcore.mechanisms.stability import StabilityEvent
-from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import tally_of
 
@@ -108,7 +108,7 @@ def test_only_the_sensitivity_of_the_stated_neighbours_has_a_price(
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE, Adjacency(unit="household")])
 def test_the_privacy_line_prices_the_neighbours_that_the_ledger_records(adjacency: Adjacency):
     share = Budget.of("1", "1e-6")
-    release = Histogram("w", WIDE, 5000, share, thresholded=True, adjacency=adjacency)
+    release = ThresholdedHistogram("w", WIDE, 5000, share, adjacency=adjacency)
     assert release.mechanism.event == release.event
     exact = release.statistic(tally_of(WIDE, [3]))
     perturb(exact, release.mechanism, share, SeededSource(1))
@@ -124,8 +124,8 @@ def test_a_share_too_small_for_any_noise_is_refused_without_a_search():
 
 
 def test_two_to_the_sixty_cells_cost_no_more_than_the_occupied_ones():
-    release = Histogram("w", WIDE, 5000, Budget.of("1", "1e-6"), thresholded=True)
-    pure = Histogram("w", WIDE, 5000, Budget.of("1"), thresholded=True)
+    release = ThresholdedHistogram("w", WIDE, 5000, Budget.of("1", "1e-6"))
+    pure = ThresholdedHistogram("w", WIDE, 5000, Budget.of("1"))
     assert release.mechanism.threshold < 0.4 * pure.mechanism.threshold
     cells = np.repeat([3, 2**59, 2**60 - 1], [1000, 3999, 1])
     noisy = perturb(
@@ -140,7 +140,7 @@ def test_two_to_the_sixty_cells_cost_no_more_than_the_occupied_ones():
 
 def test_an_empty_cell_is_never_shown_and_without_beta_none_is_drawn_this_way():
     domain = Domain((Categories("c", tuple(range(50))),))
-    release = Histogram("h", domain, 1, Budget.of("0.01", "0.9"), thresholded=True)
+    release = ThresholdedHistogram("h", domain, 1, Budget.of("0.01", "0.9"))
     exact = release.statistic(tally_of(domain, [7]))
     shown = {
         int(cell)

@@ -47,6 +47,7 @@ from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
@@ -239,7 +240,7 @@ WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 CASES: dict[str, Case] = {
     "histogram": Case(Histogram("h", TABLE, 3, PURE)),
     "thresholded histogram": Case(
-        Histogram("t", TABLE, 3, PURE, thresholded=True), near=(0, 0, 1), company=30 * (1, 5)
+        ThresholdedHistogram("t", TABLE, 3, PURE), near=(0, 0, 1), company=30 * (1, 5)
     ),
     "random histogram": Case(
         RandomHistogram("r", SINGLE, 5, Budget.of("1", 0, "0.6"), exact_below=1),
@@ -257,7 +258,7 @@ CASES: dict[str, Case] = {
         far=(0, 0, 2, 2, 2),
     ),
     "histogram of occupied cells": Case(
-        Histogram("s", TABLE, 3, APPROXIMATE, thresholded=True), near=(0, 0, 1), company=30 * (1, 5)
+        ThresholdedHistogram("s", TABLE, 3, APPROXIMATE), near=(0, 0, 1), company=30 * (1, 5)
     ),
     "found categories": Case(
         FoundCategories("f", THREE, 3, APPROXIMATE, column="size", categories=("A",)),

@@ -27,7 +27,7 @@ def test_a_regression_predicts_a_number_from_columns_with_nulls(plan_document):
     release = built(plan_document, **REGRESSION)
     assert isinstance(release, Regression)
     assert release.loss == Huber(0.1)
-    assert release.features.dimensions == 1 + 2 + 5
+    assert len(release.features.bandwidths) == 1 + 2 + 5
     assert release.share.beta > 0
 
 

@@ -13,6 +13,7 @@ from dpcore.domain.tally import Tally
 from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from tests.tasks.made_up import opened_once
@@ -109,7 +110,7 @@ def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshol
     agreement = replace(rest[0].agreement, total=None)
     rest.append(DrawnRelease("w", weighted, agreement, rest[0].noisy, "9"))
     assert join("", Domain((PLACE, SEX)), built[1], rest).sources == ("h", "m")
-    passed = replace(built[0], thresholded=True)
+    passed = ThresholdedHistogram("h", built[0].domain, built[0].rows, built[0].share)
     assert passed.agreement(None) is None
     assert join("", Domain((SEX, PLACE)), passed, rest) is None
 

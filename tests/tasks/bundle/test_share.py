@@ -18,6 +18,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from tasks.bundle.reader import BundleReader, Columns
@@ -40,7 +41,7 @@ class OneTable(BundleReader):
 
 
 def test_a_table_without_rows_says_why_it_has_none(monkeypatch):
-    release = Histogram("r", TABLE, 200, SHARE, thresholded=True)
+    release = ThresholdedHistogram("r", TABLE, 200, SHARE)
     none = np.array([], dtype=np.int64)
     published = release.publish(Noisy(none, none))
     bundle, record = OneTable(None, None), SimpleNamespace(facts=dict(published.facts))

@@ -14,6 +14,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
@@ -29,9 +30,9 @@ WIDE = Domain((Grid("x", 0.0, 1.0, 2**30), Grid("y", 0.0, 1.0, 2**30)))
 
 
 def histogram(
-    thresholded: bool = False, share: Budget = HALF, domain: Domain = DOMAIN
+    kind: type[Histogram] = Histogram, share: Budget = HALF, domain: Domain = DOMAIN
 ) -> Histogram:
-    return Histogram("people", domain, ROWS, share, thresholded)
+    return kind("people", domain, ROWS, share)
 
 
 def statement(release: Histogram, start: str) -> float:
@@ -40,7 +41,7 @@ def statement(release: Histogram, start: str) -> float:
 
 
 def test_the_threshold_is_two_over_alpha_times_the_logarithm_of_the_cells():
-    release = histogram(True, Budget.of("1"), WIDE)
+    release = histogram(ThresholdedHistogram, Budget.of("1"), WIDE)
     assert release.mechanism.threshold == math.ceil(2 * 60 * math.log(2))
     # pi = a^(tau + 1) / (1 + a), about 1 / (2 p): half a false cell at most.
     a, tau = math.exp(-0.5), release.mechanism.threshold
@@ -51,9 +52,9 @@ def test_the_threshold_is_two_over_alpha_times_the_logarithm_of_the_cells():
     assert statement(release, "threshold below") == tau
 
 
-def known(occupied: int | None, rows: int, cells: int = 65_536) -> Histogram:
+def known(occupied: int | None, rows: int, cells: int = 65_536) -> ThresholdedHistogram:
     domain = Domain((Grid("x", 0.0, 1.0, cells),))
-    return Histogram("h", domain, rows, Budget.of("1"), thresholded=True, occupied=occupied)
+    return ThresholdedHistogram("h", domain, rows, Budget.of("1"), occupied=occupied)
 
 
 def test_a_known_number_of_occupied_cells_lowers_the_threshold_where_that_lowers_the_bound():
@@ -97,7 +98,7 @@ def partitions(total: int, parts: int, least: int = 1) -> Iterator[tuple[int, ..
 
 def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold():
     """Each cell alone, and the number of cells published: chi-square at level 1e-4."""
-    release = histogram(True, Budget.of("1"))
+    release = histogram(ThresholdedHistogram, Budget.of("1"))
     tally, mechanism, times = tally_of(DOMAIN, RECORDS), release.mechanism, 20_000
     fast = repeated_draws(release, tally, times, SeededSource(1))
     noise = discrete_laplace(mechanism.scale, 6 * times, SeededSource(2)).reshape(times, 6)
@@ -120,7 +121,7 @@ def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold
 
 def test_the_order_of_published_cells_does_not_tell_which_are_occupied():
     domain = Domain((Grid("x", 0.0, 1.0, 1000),))
-    release = Histogram("people", domain, 3000, HALF, thresholded=True)
+    release = ThresholdedHistogram("people", domain, 3000, HALF)
     low = replace(release.mechanism, threshold=2)
     tally = tally_of(domain, np.repeat(np.arange(0, 1000, 5), 15))
     noisy = perturb(release.statistic(tally), low, HALF, SeededSource(1))
@@ -152,7 +153,7 @@ def test_a_published_row_says_what_the_cell_is():
 
 
 def test_a_thresholded_table_holds_the_cells_that_were_drawn_and_no_others():
-    release = histogram(True, domain=WIDE)
+    release = histogram(ThresholdedHistogram, domain=WIDE)
     cells = np.array([5, 2**59, 2**60 - 1])
     published = release.publish(Noisy(np.array([90, 91, 200]), cells))
     columns = published.tables[0].columns
@@ -181,13 +182,13 @@ def test_a_domain_too_large_to_print_is_refused_with_a_way_out():
     large = Domain((Grid("x", 0.0, 1.0, LARGEST_DENSE + 1),))
     with pytest.raises(ValueError, match="thresholded-laplace"):
         _ = histogram(domain=large).mechanism
-    assert histogram(True, domain=large).mechanism.size == LARGEST_DENSE + 1
+    assert histogram(ThresholdedHistogram, domain=large).mechanism.size == LARGEST_DENSE + 1
 
 
 def test_a_histogram_of_an_empty_or_single_cell_is_drawn_like_any_other():
     one = Domain((Categories("only", ("cell",)),))
-    for thresholded in (False, True):
-        release = Histogram("one", one, 1, HALF, thresholded)
+    for kind in (Histogram, ThresholdedHistogram):
+        release = kind("one", one, 1, HALF)
         for records in ((0,), ()):
             exact = release.statistic(tally_of(one, np.array(records, dtype=np.int64)))
             assert isinstance(exact, Exact)

@@ -404,10 +404,12 @@ def test_an_answer_and_its_noise_are_the_stated_average_of_both_last_steps():
     for each in sums[:-1]:
         point = scores.next_point(point, each)
     # Nothing but noise is in the privacy part.
-    point = replace(point, blur=0 * point.blur, tail=0 * point.tail)
-    unit, weight = np.sqrt(point.spread[0]) / point.slope[0], 0.7
-    middle = point.theta[0] + unit * point.white[0] @ (point.aimed[0] - point.moved[0])
-    last, both = (replace(point, trusted=np.array([each])) for each in (1.0, weight))
+    doubts, step, weight = replace(point.doubts, tail=np.zeros(1)), point.last, 0.7
+    point = replace(point, last=replace(step, blur=np.zeros(1)))
+    middle = point.theta[0] + point.unit[0] * point.white[0] @ (step.aimed[0] - step.moved[0])
+    last, both = (
+        replace(point, doubts=replace(doubts, trusted=np.array([each]))) for each in (1.0, weight)
+    )
     ends = [scores.next_point(each, sums[-1]) for each in (last, both)]
     expected = weight * ends[0].theta[0] + (1 - weight) * middle
     assert np.any(np.abs(middle - ends[0].theta[0]) > 1e-3)
@@ -417,7 +419,7 @@ def test_an_answer_and_its_noise_are_the_stated_average_of_both_last_steps():
         for start, end in zip((last, both), ends, strict=True)
     ]
     noise = float(scores.per_step("scores", point)[0]) * scores.stddev
-    stated = weight**2 + ((1 - weight) * float(point.heard[0]) / noise) ** 2
+    stated = weight**2 + ((1 - weight) * float(step.heard[0]) / noise) ** 2
     np.testing.assert_allclose(privacy[1], stated * privacy[0], rtol=1e-9)
 
 
@@ -426,7 +428,8 @@ def test_a_step_far_from_all_before_it_has_no_interval():
     noisy = drawn(release, release.domain.pack(people("binomial", 5_000)))
     (before,), (point,) = release._ends(noisy)
     assert not release._of(before, point).hidden.any()
-    far = replace(point, moved=np.full_like(point.moved, 3.0))
+    step = replace(point.last, moved=np.full_like(point.last.moved, 3.0))
+    far = replace(point, last=step)
     assert release._of(before, far).hidden.all()
 
 

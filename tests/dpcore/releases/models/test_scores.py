@@ -144,8 +144,9 @@ def test_functions_of_one_column_are_uncorrelated_within_its_interval_and_shorte
     within = np.arange(100)
     middle, half = rows[within, 1].mean(), np.ptp(rows[within, 1]) / 2 * 1.01
     centre, local = scores.terms.inside(1, middle, half)
-    moved = replace(point, middle=np.r_[0, centre][None], local=block_diag(1.0, local)[None])
-    found = _relative(rows[:, None], [1, 2], moved)[0, :, 0]
+    local = block_diag(1.0, local)
+    near = replace(point.near, middle=np.r_[0, centre][None], local=local[None])
+    found = _relative(rows[:, None], [1, 2], near)[0, :, 0]
     assert np.abs(found[within].mean(axis=0)).max() < 1e-9
     assert found[within, 0] @ found[within, 1] == pytest.approx(0, abs=1e-9)
     lengths = np.linalg.norm(found, axis=1)
@@ -178,7 +179,7 @@ def test_an_interval_holds_most_values_of_a_term_whatever_its_bounds():
         counts, _ = np.histogram(np.repeat(values[some], 500), edges)
         here = replace(point, rows=np.array([500.0 * len(some)]))
         found = release.scores._within_intervals(here, counts[None] * 1.0, np.array([5.0]))
-        reach, middle = 1 / found.local[0, 1, 1], found.middle[0, 1]
+        reach, middle = 1 / found.near.local[0, 1, 1], found.near.middle[0, 1]
         assert np.all(np.abs(values[some] - middle) <= reach)
         assert (reach < 0.5) == (len(some) < 18)
 

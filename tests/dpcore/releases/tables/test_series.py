@@ -14,6 +14,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.post.series import QUANTITIES, counted
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
@@ -146,7 +147,7 @@ def test_a_table_of_one_period_needs_no_column_for_it():
 
 
 def test_noise_on_some_cells_only_is_refused():
-    thresholded = Histogram("h", INSIDE, 400, Budget.of("1"), thresholded=True)
+    thresholded = ThresholdedHistogram("h", INSIDE, 400, Budget.of("1"))
     run = replace(runs(thresholded)[0], share=Budget.of("1"))
     with pytest.raises(ValueError, match="a series needs noise on every cell"):
         _ = run.mechanism

@@ -12,6 +12,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import drawn, opened
@@ -23,9 +24,7 @@ OF_WEIGHTS = Adjacency("replace-one", 12, weighted=True)
 PAIRS = ((0,), (0, 1))
 PLAIN = {
     "histogram": Histogram("h", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
-    "thresholded": Histogram(
-        "t", TABLE, 3000, Budget.of("2"), thresholded=True, adjacency=OF_WEIGHTS
-    ),
+    "thresholded": ThresholdedHistogram("t", TABLE, 3000, Budget.of("2"), adjacency=OF_WEIGHTS),
     "margins": Margins("m", TABLE, 3000, SHARE, PAIRS, "discrete-gaussian", adjacency=OF_WEIGHTS),
     "microdata": Microdata("d", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
 }

@@ -20,6 +20,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables import compression
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
@@ -115,8 +116,8 @@ def test_cells_of_another_form_do_not_cross_the_privacy_line():
 
 def test_what_numbers_every_cell_is_refused():
     with pytest.raises(ValueError, match=r"columns: .* more than the 2\^62 .*microdata-margins"):
-        Histogram("h", DOMAIN, ROWS, Budget.of("1"), thresholded=True)
+        ThresholdedHistogram("h", DOMAIN, ROWS, Budget.of("1"))
     with pytest.raises(ValueError, match="too many to publish one by one"):
         assert Histogram("h", DOMAIN, ROWS, Budget.of("1")).mechanism
     one = Domain((Grid("x", 0.0, 1.0, 2**62),))
-    assert Histogram("h", one, ROWS, Budget.of("1"), thresholded=True).mechanism.size == 2**62
+    assert ThresholdedHistogram("h", one, ROWS, Budget.of("1")).mechanism.size == 2**62
