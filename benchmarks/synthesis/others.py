@@ -8,7 +8,9 @@ in an environment that has dpsynth (github.com/google/dpsynth) and its requireme
 
 All columns are categorical with the cells of ``tables``.  Settings are those of the library, with a
 tenth of the budget for tables of one column; ``--clique`` limits the cells of a clique of SWIFT, and
-``--rounds`` AIM.
+``--rounds`` AIM.  ``--save FOLDER`` keeps the records of each draw as NUMBER.parquet, for ``--records``
+of ``second_look``.  Values are drawn uniformly in their cells, one of the ways of the library; its
+default, the middle of each cell, would give more records away.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import resource
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import DATA
 from benchmarks.synthesis.measure import errors
-from benchmarks.synthesis.tables import TABLES
+from benchmarks.synthesis.tables import TABLES, decoded
 from dpcore.accounting.analytic import analytic_gaussian_scale
 
 METHODS = ("mst", "swift", "aim")
@@ -41,6 +44,7 @@ def main() -> None:
     parser.add_argument("--clique", type=float, default=1e5, help="default: 1e5")
     parser.add_argument("--rounds", type=int, help="of AIM; default: 16 for each column")
     parser.add_argument("--draws", type=int, default=1, help="default: 1")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keep the records")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
@@ -75,6 +79,10 @@ def main() -> None:
             "cpu_seconds": round(time.process_time() - cpu, 2),
             "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         }
+        if options.save:
+            options.save.mkdir(parents=True, exist_ok=True)
+            records = decoded(domain, synthetic, np.random.default_rng(number))
+            records.to_parquet(options.save / f"{number}.parquet")
         print(json.dumps(facts | errors(codes, synthetic, domain)), flush=True)
 
 

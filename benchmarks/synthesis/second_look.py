@@ -13,6 +13,9 @@ pairs of columns that are ``EQUAL`` and ``RULES`` of a codebook; add-remove, bet
                   the codes of a table have no meaning
     cpu_seconds   from the tally to the records
 
+``--records FILE`` scores somebody else's records instead (CSV or Parquet, with the columns and codes of
+the table); ``--show 5`` prints five rows and five records, for human eyes.
+
 ``acs_ma`` is the whole table of NIST but for codes of industries that no dictionary lists, as its
 codebook describes it; ``adult`` and ``nltcs`` are the coded tables of other implementations.
 """
@@ -37,7 +40,7 @@ from numpy.typing import NDArray
 import dprelease
 from benchmarks import DATA
 from benchmarks.synthesis.recognised import drawn
-from benchmarks.synthesis.tables import ACS_CATEGORIES, adult_coded, coded_acs, nltcs
+from benchmarks.synthesis.tables import ACS_CATEGORIES, adult_coded, coded_acs, nltcs, plain
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.estimates.distances import margin_errors
@@ -134,10 +137,10 @@ def table_of(name: str, folder: Path) -> tuple[pd.DataFrame, list[str]]:
     lines = []
     for axis in domain.axes:
         if isinstance(axis, Categories):
-            lines.append(f"{_plain(axis.name)},,{'; '.join(map(str, axis.categories))},,,,,,,")
+            lines.append(f"{plain(axis.name)},,{'; '.join(map(str, axis.categories))},,,,,,,")
         else:
-            lines.append(f"{_plain(axis.name)},,,0,{axis.size - 1},,,,,")
-    return pd.DataFrame(codes, columns=[_plain(name) for name in domain.names]), lines
+            lines.append(f"{plain(axis.name)},,,0,{axis.size - 1},,,,,")
+    return pd.DataFrame(codes, columns=[plain(name) for name in domain.names]), lines
 
 
 def _of_categories(name: str) -> str:
@@ -149,11 +152,6 @@ def _of_categories(name: str) -> str:
     if name in ORDERED:
         return f"{name},integer,,,,,{missing},,{universe},{values}"
     return f"{name},,{values},,,,{missing},,{universe},"
-
-
-def _plain(name: str) -> str:
-    """A name that a plan can describe."""
-    return name.replace(">", " over ")
 
 
 def coded(name: str, table: pd.DataFrame, folder: Path) -> tuple[Domain, NDArray[np.int64]]:
@@ -185,20 +183,43 @@ def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Pla
     return Plan.model_validate(document | {"dataset": name.replace("_", "-")})
 
 
-def looked_at(name: str, folder: Path, alpha: str) -> dict[str, Any]:
-    """One draw, and all that is measured of it."""
-    table, lines = table_of(name, folder)
+def ours(
+    name: str, table: pd.DataFrame, lines: list[str], alpha: str
+) -> tuple[pd.DataFrame, float]:
+    """Records of one draw, and how many seconds they took."""
     plan = planned(name, table, lines, alpha)
     started = time.process_time()
     made = drawn(plan, table, [len(table)])[len(table)]
-    seconds = time.process_time() - started
-    records = as_frame(made, table).fillna(NOT_ASKED if name == "acs_ma" else {})
+    return as_frame(made, table), round(time.process_time() - started, 1)
+
+
+def theirs(file: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Somebody else's records."""
+    texts = {name: str for name in table if table[name].dtype.kind not in "iuf"}
+    read = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file, dtype=texts)
+    if lacking := [name for name in table if name not in read]:
+        raise ValueError(f"{file} has no column {', '.join(lacking)}")
+    return as_frame(
+        {
+            name: np.ma.masked_array(read[name].to_numpy(object), read[name].isna().to_numpy())
+            for name in table
+        },
+        table,
+    )
+
+
+def looked_at(
+    name: str, table: pd.DataFrame, records: pd.DataFrame, folder: Path
+) -> dict[str, Any]:
+    """All that is measured of records."""
     rows, of_records = coded(name, table, folder), coded(name, records, folder)
+    strange = (of_records[1] < 0) | (of_records[1] >= rows[0].shape)
+    if strange.any():
+        where = ", ".join(table.columns[strange.any(axis=0)])
+        raise ValueError(f"some records have codes that the table does not know: {where}")
     loss = {what: lost(*how, table, records) for what, how in TARGETS[name].items()}
     absurd = acs_absurd if name == "acs_ma" else None
     return {
-        "dataset": name,
-        "alpha": float(alpha),
         "auc": round(told_apart(table, records), 4),
         "loss": round(float(np.mean([*loss.values()])), 2) if loss else None,
         "loss_of": {what: round(points, 2) for what, points in loss.items()},
@@ -208,7 +229,6 @@ def looked_at(name: str, folder: Path, alpha: str) -> dict[str, Any]:
         },
         "absurd": round(float(absurd(records).mean()), 4) if absurd else None,
         "absurd_rows": round(float(absurd(table).mean()), 4) if absurd else None,
-        "cpu_seconds": round(seconds, 1),
     }
 
 
@@ -243,7 +263,8 @@ def told_apart(table: pd.DataFrame, records: pd.DataFrame) -> float:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import cross_val_score
 
-    both, side = np.concatenate([numbers(table), numbers(records)]), np.repeat([0, 1], len(table))
+    both = np.concatenate([numbers(table), numbers(records)])
+    side = np.repeat([0, 1], [len(table), len(records)])
     trees = HistGradientBoostingClassifier(random_state=0)
     return float(cross_val_score(trees, both, side, cv=_folds(), scoring="roc_auc").mean())
 
@@ -274,12 +295,25 @@ def main() -> None:
     """Print what one draw of a dataset's records looks like."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.synthesis.second_look")
     parser.add_argument("--dataset", choices=TARGETS, required=True)
-    parser.add_argument("--alpha", default="1", help="default: 1")
+    parser.add_argument("--alpha", default="1", help="of our records; default: 1")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="score these instead")
+    parser.add_argument("--show", type=int, metavar="N", help="print N rows and N records too")
     parser.add_argument("--json", action="store_true", help="one line")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    found = looked_at(options.dataset, DATA, options.alpha)
+    name = options.dataset
+    table, lines = table_of(name, DATA)
+    if options.records:
+        alpha, seconds, records = None, None, theirs(options.records, table)
+    else:
+        alpha = float(options.alpha)
+        records, seconds = ours(name, table, lines, options.alpha)
+    records = records.fillna(NOT_ASKED if name == "acs_ma" else {})
+    for each in (table, records) if options.show else ():
+        print(each.sample(options.show).to_string(index=False))
+    facts = {"dataset": name, "alpha": alpha} | looked_at(name, table, records, DATA)
+    found = facts | {"cpu_seconds": seconds}
     print(json.dumps(found, indent=None if options.json else 2))
 
 

@@ -51,7 +51,7 @@ ACS_EDGES: dict[str, Sequence[float]] = {
     "AGEP": (0, 3, 5, 15, 16, 20, 25, 35, 45, 55, 65, 75, 100),
     "NOC": (0, 1, 2, 3, 4, 11),
     "NPF": (2, 3, 4, 5, 6, 13),
-    "DENSITY": (0, 1000, 2000, 3000, 4000, 100000),
+    "DENSITY": (0, 1000, 2000, 3000, 4000, 52865),
     "PINCP": (-10000, 0, 1, 10000, 20000, 35000, 50000, 75000, 100000, 150000, 250000, 500001),
     "POVPIP": (0, 50, 100, 150, 200, 300, 400, 501, 502),
     "PWGTP": (0, 25, 50, 75, 100, 150, 200, 1000),
@@ -102,6 +102,29 @@ def coded_acs(frame: pd.DataFrame) -> Table:
             inside = np.searchsorted(edges, clamped, side="right") - 1
             codes.append(np.where(np.isnan(values), len(edges) - 1, inside))
     return Domain(tuple(axes)), np.stack(codes, axis=1).astype(np.int64)
+
+
+def decoded(domain: Domain, codes: Integers, generator: np.random.Generator) -> pd.DataFrame:
+    """Records in the values of the tables: uniform in each bin, whole but for tenths of DENSITY."""
+    columns: dict[str, object] = {}
+    for axis, cells in zip(domain.axes, codes.T, strict=True):
+        if isinstance(axis, Categories):
+            columns[plain(axis.name)] = np.array(axis.categories)[cells]
+        else:
+            assert isinstance(axis, Bins)
+            null = cells == len(axis.edges) - 1
+            lower = np.where(null, 0, cells)
+            edges = np.array(axis.edges)
+            values = generator.uniform(edges[lower], edges[lower + 1])
+            per_unit = 10 if axis.name == "DENSITY" else 1
+            numbers = np.floor(values * per_unit) / per_unit
+            columns[plain(axis.name)] = pd.Series(numbers, dtype="Float64").mask(null)
+    return pd.DataFrame(columns)
+
+
+def plain(name: str) -> str:
+    """The name of a column as a plan can describe it."""
+    return name.replace(">", " over ")
 
 
 def made_up_wide(_: Path) -> Table:
