@@ -331,3 +331,8 @@ def test_only_two_finite_numbers_are_equal(tmp_path):
     database = survey(tmp_path, frame, {"x": of, "y": of})
     (found,) = tallies(database, [domain], invalid="own-cell")
     assert found.dense().tolist() == [5, 2]
+    relation = Categories(
+        "x_against_y", ("less", "equal", "more"), nullable=True, compares=("x", "y")
+    )
+    (found,) = tallies(database, [Domain((relation,))], invalid="own-cell")
+    assert found.dense().tolist() == [1, 2, 0, 4]
