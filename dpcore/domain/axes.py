@@ -25,8 +25,9 @@ class Categories:
     """One cell per listed category; ``ordered``: categories are numbers, in ascending order.
 
     ``rest``: the last category holds all values that are not listed.
-    ``equal``: two columns; the second category holds the records in which both have the same number, the
-    first all others.
+    ``compares``: two columns of numbers.  Of two categories, the second holds the records in which both
+    are the same number, the first all others.  Of three, each holds a relation: the first number is
+    less than, equal to or more than the other; null if either is missing.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Categories:
     nullable: bool = False
     ordered: bool = False
     rest: bool = False
-    equal: tuple[str, str] | None = None
+    compares: tuple[str, str] | None = None
 
     @property
     def size(self) -> int:
@@ -215,7 +216,7 @@ def in_order(axis: Axis) -> bool:
 
 def read_columns(axis: Axis) -> tuple[str, ...]:
     """The columns that determine the cell of a record."""
-    return (isinstance(axis, Categories) and axis.equal) or (axis.name,)
+    return (isinstance(axis, Categories) and axis.compares) or (axis.name,)
 
 
 def middles(axis: Axis) -> Any:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Categories, in_order
 from dpcore.domain.domain import Domain
+from dpcore.post.records.compared import EQUAL, LESS, MORE, UNKNOWN, Pair, in_turn
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ordered import positions_in_order
 from dpcore.post.records.ranks import positions_in_bins
@@ -26,6 +27,9 @@ from dpcore.synthesis.column import ColumnCells, ColumnDensity, ColumnValues, wi
 
 TRIES = 8
 """Numbers of a record that break an inequality are drawn again this often, all together."""
+
+UNEQUAL = UNKNOWN + 1
+"""A relation that only a plan's axis of equality has."""
 
 LARGEST_RELATED = 2**16
 """The most cells of a column whose ranks inside bins are correlated with other columns."""
@@ -62,16 +66,13 @@ def decode_records(
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
-    equal = {
-        (domain.positions[axis.equal[0]], domain.positions[axis.equal[1]]): codes[:, i] == 1
-        for i, axis in enumerate(domain.axes)
-        if isinstance(axis, Categories) and axis.equal
-    }
-    for compared in _compared(applying, equal):
+    relations = _relations(domain, codes)
+    for compared in _compared(applying, relations):
         _put_in_order(compared, applying, codes, cells, positions, generator)
     numbers = {i: of.at(positions[i]) for i, of in cells.items()}
-    for pair, applies in equal.items():
-        _made_equal(numbers, pair, applies, cells, generator)
+    for pair, free in in_turn(relations):
+        _made_equal(numbers, pair, free, relations[pair], cells)
+        _made_unequal(numbers, pair, free, relations[pair], cells, generator)
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
@@ -101,32 +102,58 @@ def decode_records(
     }
 
 
+def _relations(domain: Domain, codes: Integers) -> dict[Pair, Integers]:
+    """The relation (rows,) that each pair of compared columns shall have; no pair whose relation is
+    unknown in all records."""
+    found = dict[Pair, Integers]()
+    for i, axis in enumerate(domain.axes):
+        if isinstance(axis, Categories) and axis.compares:
+            one, other = (domain.positions[name] for name in axis.compares)
+            relation = codes[:, i] if axis.nullable else np.where(codes[:, i] == 1, EQUAL, UNEQUAL)
+            if (relation != UNKNOWN).any():
+                found[one, other] = relation
+    return found
+
+
 def _made_equal(
     numbers: Mapping[int, Floats],
-    pair: tuple[int, int],
-    equal: Booleans,
+    pair: Pair,
+    free: Collection[int],
+    relation: Integers,
+    cells: Mapping[int, ColumnCells],
+) -> None:
+    """Make two columns' numbers (rows,) equal where they shall be, if their cells allow it."""
+    one, other = pair
+    for source, copy in (pair, (other, one)):
+        if copy in free:
+            inside = cells[copy].inside
+            same = (inside.first <= numbers[source]) & (numbers[source] <= inside.last)
+            rows = np.flatnonzero((relation == EQUAL) & same & (numbers[one] != numbers[other]))
+            numbers[copy][rows] = numbers[source][rows]
+
+
+def _made_unequal(
+    numbers: Mapping[int, Floats],
+    pair: Pair,
+    free: Collection[int],
+    relation: Integers,
     cells: Mapping[int, ColumnCells],
     generator: np.random.Generator,
 ) -> None:
-    """Make two columns' numbers (rows,) equal where ``equal`` if their cells allow it; elsewhere equal
-    numbers are drawn again, up to ``TRIES`` times."""
-    one, other = pair
-    for source, copy in (pair, (other, one)):
-        inside = cells[copy].inside
-        same = (inside.first <= numbers[source]) & (numbers[source] <= inside.last)
-        rows = np.flatnonzero(equal & same & (numbers[one] != numbers[other]))
-        numbers[copy][rows] = numbers[source][rows]
+    """Draw the numbers of free columns again, up to ``TRIES`` times, where their relation is wrong."""
+    one, other = (numbers[column] for column in pair)
     for _ in range(TRIES):
-        rows = np.flatnonzero(~equal & (numbers[one] == numbers[other]))
-        numbers[other][rows] = cells[other].select(rows).draw(generator)
+        wrong = (relation == UNEQUAL) & (one == other)
+        wrong |= ((relation == LESS) & (one >= other)) | ((relation == MORE) & (one <= other))
+        rows = np.flatnonzero(wrong)
+        for column in free:
+            numbers[column][rows] = cells[column].select(rows).draw(generator)
 
 
-def _compared(
-    applying: Sequence[Applying], equal: Collection[tuple[int, int]]
-) -> list[tuple[int, int]]:
+def _compared(applying: Sequence[Applying], related: Collection[Pair]) -> list[Pair]:
     """Pairs of columns that inequalities compare, each column only in its first pair."""
-    found: list[tuple[int, int]] = []
-    taken = set[int](chain.from_iterable(equal))
+    found: list[Pair] = []
+    taken = set[int](chain.from_iterable(related))
     for difference, _ in applying:
         if len(pair := difference.columns) == 2 and taken.isdisjoint(pair):
             found.append((pair[0], pair[1]))

@@ -29,6 +29,7 @@ from schemas.plan.publication import Publication
 from schemas.plan.series import Series, of_any_run
 from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
+from schemas.releases.compared import compared_columns
 from schemas.releases.equal import equal_columns
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.quality import QualitySection
@@ -259,7 +260,9 @@ class PlanDocument(Section):
         """Every column that published tables may describe."""
         of = (s.often_equal for s in self.releases if isinstance(s, MicrodataSection))
         equal = [pair for pairs in of for pair in pairs]
-        return {**self.columns, **self.record_columns, **equal_columns(equal)}
+        compared = (compared_columns(release.domain.axes) for release in self.built.values())
+        more = equal_columns(equal) | dict(pair for pairs in compared for pair in pairs)
+        return {**self.columns, **self.record_columns, **more}
 
     @property
     def unused(self) -> list[str]:

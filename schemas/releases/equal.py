@@ -58,14 +58,14 @@ def with_equal(
         one, other = (columns[each] for each in pair)
         if pair[0] == pair[1] or {*pair} in [{*before} for before in pairs[:i]]:
             raise ValueError(f"{place}: must be two different columns, and not repeat another pair")
-        if (one.type, _step(one)) != (other.type, _step(other)):
+        if (one.type, step_of(one)) != (other.type, step_of(other)):
             raise ValueError(
                 f"{place}: {pair[0]} and {pair[1]} must have the same type and `step`, so that they can"
                 " be equal"
             )
         if name in columns:
             raise ValueError(f"{place}: needs the name {name!r}, so rename that column of the plan")
-        axes.append(Categories(name, (NO, YES), equal=pair))
+        axes.append(Categories(name, (NO, YES), compares=pair))
     return Domain(tuple(axes))
 
 
@@ -86,5 +86,6 @@ def _rule(when: Mapping[str, object], then: object) -> RuleSection:
     return RuleSection.model_validate({"if": when, "then": then}).stated_at("often_equal")
 
 
-def _step(column: Column) -> object:
+def step_of(column: Column) -> object:
+    """The step of a column's values; None if it states none."""
     return getattr(column, "step", None) or None

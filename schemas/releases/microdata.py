@@ -22,6 +22,7 @@ from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.compared import with_compared
 from schemas.releases.equal import equal_column, rules_of_equal, with_equal
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
@@ -137,7 +138,9 @@ class MicrodataSection(CountsSection):
             )
             # Without a wide column nothing is compressed, and single tables get no share.
             if keep:
-                return make(CompressedMicrodata, keep=keep, part=part)
+                if self.mechanism == "discrete-gaussian":
+                    domain, sets = with_compared(domain, survey.columns, sets, rules, keep)
+                return make(CompressedMicrodata, domain=domain, sets=sets, keep=keep, part=part)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:

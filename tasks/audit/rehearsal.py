@@ -119,7 +119,7 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                     counted = _wide_tally(plan, release.domain, far=side == "far")
                 elif _periods(plan, far=side == "far"):
                     counted = _series_tally(plan, release.domain, far=side == "far")
-                if not _same(found[release.name], _at_points(_where_equal(plan, counted))):
+                if not _same(found[release.name], _at_points(_where_compared(plan, counted))):
                     raise AuditError(
                         f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
                         " an audit would prove nothing; this is a fault of dprelease: report it"
@@ -232,17 +232,17 @@ def _at_points(tally: Tally) -> Tally:
     return Tally.of(domain, domain.pack(codes), tally.counts)
 
 
-def _where_equal(plan: Plan, tally: Tally) -> Tally:
-    """The tally with all columns computed that state whether two columns are equal."""
+def _where_compared(plan: Plan, tally: Tally) -> Tally:
+    """The tally with all columns computed that compare two columns."""
     domain = tally.domain
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):
-        if isinstance(axis, Categories) and axis.equal:
+        if isinstance(axis, Categories) and axis.compares:
             one, other = (
                 np.where(codes[:, domain.positions[name]] == 0, *_ends(plan.columns[name]))
-                for name in axis.equal
+                for name in axis.compares
             )
-            codes[:, i] = one == other
+            codes[:, i] = 1 + np.sign(one - other) if axis.nullable else one == other
     return Tally.of(domain, domain.pack(codes), tally.counts)
 
 

@@ -2,7 +2,7 @@
 
     Categories    position in the list, by a join with the list; for any other value the last one, if
                   that is the category of the ``rest``
-                  for two columns that may be equal: 1 if their numbers are, else 0
+                  for two columns that are compared: 1 if their numbers are equal (``_compared``)
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
@@ -83,7 +83,7 @@ def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
 def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
     """Add columns ``_code0``, ... to the table: positions in the lists of categories, or null."""
     for i, axis in enumerate(axes):
-        if isinstance(axis, Categories) and not axis.equal:
+        if isinstance(axis, Categories) and not axis.compares:
             # No column of a plan begins with an underscore.
             value = f"_value{i}"
             codes = listed(table, axis.categories, value, f"_code{i}")
@@ -105,8 +105,9 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
     """The code of a record on one axis; null if its value is not on the axis."""
     import ibis
 
-    if isinstance(axis, Categories) and axis.equal:
-        return _equal(*(table[name] for name in axis.equal))
+    if isinstance(axis, Categories) and axis.compares:
+        one, other = (table[name] for name in axis.compares)
+        return _compared(one, other, axis.nullable)
     value = table[axis.name]
     if isinstance(axis, Categories):
         cell = table[code]
@@ -124,14 +125,18 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
     return ibis.ifelse(missing(value), axis.size - 1, cell) if axis.nullable else cell
 
 
-def _equal(one: Any, other: Any) -> Any:
-    """1 where both are the same number, and 0 where they differ, or one is null or not finite."""
+def _compared(one: Any, other: Any, nullable: bool) -> Any:
+    """1 where both are the same number.  Where they differ, or one is null or not finite: 0; or, if the
+    axis is nullable, 0 where the first is less, 2 where it is more, and otherwise 3, which is null."""
     import ibis
 
-    same = one == other
+    known = one.notnull() & other.notnull()
     if one.type().is_floating():
-        same = same & finite(one)
-    return ibis.ifelse(ibis.coalesce(same, False), 1, 0).cast("int64")
+        known = known & finite(one) & finite(other)
+    same = ibis.ifelse(known & (one == other), 1, 0)
+    if nullable:
+        same = ibis.cases((~known, 3), (one < other, 0), (one > other, 2), else_=1)
+    return ibis.coalesce(same, 0).cast("int64")
 
 
 def _number(axis: Bins | Grid, edge: float) -> Any:

@@ -52,14 +52,22 @@ def cells_in_order(
         for _ in columns:
             for order, applies in orders:
                 _narrow(first, last, order, applies)
-        held = np.bincount(codes[:, c], minlength=int(last[c].max()) + 1) + 1e-9
-        below = np.r_[0.0, np.cumsum(held)]
-        start, end = below[first[c]], below[last[c] + 1]
-        at = start + generator.random(len(wrong)) * (end - start)
-        drawn = np.clip(np.searchsorted(below, at, side="right") - 1, first[c], last[c])
+        drawn = drawn_between(codes[:, c], first[c], last[c], generator)
         kept = (first[c] <= codes[wrong, c]) & (codes[wrong, c] <= last[c])
         found[wrong, c] = first[c] = last[c] = np.where(kept, codes[wrong, c], drawn)
     return found
+
+
+def drawn_between(
+    held: Integers, first: Integers, last: Integers, generator: np.random.Generator
+) -> Integers:
+    """A cell from ``first`` to ``last`` (k,) for each of k records, in proportion to how many records
+    of ``held`` (rows,) have it."""
+    most = int(last.max(initial=0))
+    below = np.r_[0.0, np.cumsum(np.bincount(held, minlength=most + 1) + 1e-9)]
+    start, end = below[first], below[last + 1]
+    at = start + generator.random(len(first)) * (end - start)
+    return np.asarray(np.clip(np.searchsorted(below, at, side="right") - 1, first, last))
 
 
 def _narrow(

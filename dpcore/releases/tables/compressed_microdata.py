@@ -36,6 +36,7 @@ from dpcore.mechanisms.compressed_margins import Merged, counts_alone, suggested
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.quadrants import UNIT, Pair
 from dpcore.post.records.cells_in_order import cells_in_order
+from dpcore.post.records.compared import compared, follow_comparisons
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
@@ -49,6 +50,7 @@ from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
     beside_products,
     cells_of_tables,
+    factor_of_comparisons,
     multiples_of_tables,
     noise_of_rounds,
     paired_numbers,
@@ -174,8 +176,15 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """The factors that multiply the counts of each table."""
-        times = multiples_of_tables(self.cells_of_groups, self.noise)
-        return beside_products(times, self.products)
+        alone = {(place,) for place, _ in compared(self.domain)}
+        usual = [
+            cells
+            for table, cells in zip(self.tables, self.cells_of_groups, strict=True)
+            if table not in alone
+        ]
+        found = beside_products(multiples_of_tables(usual, self.noise), self.products)
+        small, times = factor_of_comparisons(found, len(alone)), iter(found)
+        return tuple(small if table in alone else next(times) for table in self.tables)
 
     @property
     def stddev(self) -> float:
@@ -291,6 +300,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             )
         inside = {place: (counted[:, place], own) for place, own in merged_groups.items()}
         codes = cells_in_order(codes, inside, self.rules, generator)
+        relations = second.comparisons(drawn, scale)
+        codes = follow_comparisons(self.domain, codes, inside, relations, generator)
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:

@@ -37,6 +37,9 @@ two numbers than less noise per cell gives."""
 ON_PRODUCTS = 0.1
 """The part of the second round's precision for sums of products."""
 
+ON_COMPARISONS = 0.05
+"""The part of the second round's precision for tables of relations (``compared``)."""
+
 MANY = 4
 """The fewest values of a column in such a product; with fewer, a table shows the relation as well."""
 
@@ -157,6 +160,13 @@ def beside_products(times: tuple[int, ...], products: Sequence[Pair]) -> tuple[i
     wanted = product_norms(products)[1] * (1 - ON_PRODUCTS) / ON_PRODUCTS
     more = max(1, round(math.sqrt(wanted / sum(each**2 for each in times))))
     return tuple(more * each for each in times)
+
+
+def factor_of_comparisons(times: Sequence[int], number: int) -> int:
+    """The factor of each of ``number`` tables of relations beside tables with these factors, so that
+    relations get ``ON_COMPARISONS`` of the precision."""
+    wanted = ON_COMPARISONS / (1 - ON_COMPARISONS) * sum(each**2 for each in times)
+    return max(1, round(math.sqrt(wanted / max(number, 1))))
 
 
 def _norm(times: tuple[int, ...], noise: TableNoise) -> int:

@@ -30,6 +30,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.quadrants import Pair
+from dpcore.post.records.compared import Comparison, compared, with_few
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
@@ -163,7 +164,23 @@ class Microdata(FittedTables):
             if in_order(axis)
         }
         total = self.total(noisy)
-        return [with_declining_ends(each, ends, total) for each in self._modelled_margins(noisy)]
+        related = {each.pair: each for each in self.comparisons(noisy)}
+        return [
+            with_few(margin, [axes[a] for a in margin.attributes], related[margin.attributes])
+            if margin.attributes in related
+            else margin
+            for each in self._modelled_margins(noisy)
+            for margin in [with_declining_ends(each, ends, total)]
+        ]
+
+    def comparisons(self, noisy: Noisy, scale: float = 1.0) -> list[Comparison]:
+        """The noisy relations of compared columns, for ``scale`` times as many records."""
+        found = []
+        for place, pair in compared(self.domain):
+            margin = self.agreement(noisy).margin((place,))
+            error = margin.variance**0.5
+            found.append(Comparison(place, pair, margin.table[:3] * scale, error * scale))
+        return found
 
     def _modelled_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables denoised by a model of all of them."""

@@ -201,7 +201,7 @@ STEPS = Domain((grid("x", 5), grid("y", 4)))
 EQUAL = Domain(
     (
         *(Grid(name, 0.0, 3.0, 3, integer=True) for name in ("a", "b")),
-        Categories("same", ("no", "yes"), equal=("a", "b")),
+        Categories("same", ("no", "yes"), compares=("a", "b")),
     )
 )
 SAME = tuple(Rule(((2, (1,)),), (), (Order(*pair, (0, 1, 2)),)) for pair in ((0, 1), (1, 0)))

@@ -59,7 +59,7 @@ def test_a_column_of_that_name_is_refused():
 def test_it_is_measured_with_every_other_column_and_obeyed():
     (release,) = plan_of([["own", "home"], ["level", "own"]]).built.values()
     *_, equal, other = release.domain.axes
-    assert equal == Categories("own_equals_home", ("no", "yes"), equal=("own", "home"))
+    assert equal == Categories("own_equals_home", ("no", "yes"), compares=("own", "home"))
     places = range(len(release.domain.axes))
     for place in places[:-2]:
         assert {(place, len(places) - 2), (place, len(places) - 1)} <= {*release.tables}

@@ -327,7 +327,12 @@ def test_only_two_finite_numbers_are_equal(tmp_path):
     x = [1.0, 0.1, np.nan, np.inf, None, 2.0, None]
     y = [1.0, 0.1, np.nan, np.inf, None, 3.0, 4.0]
     frame = pd.DataFrame({"x": pa.array(x), "y": pa.array(y)})
-    domain = Domain((Categories("same", ("no", "yes"), equal=("x", "y")),))
+    domain = Domain((Categories("same", ("no", "yes"), compares=("x", "y")),))
     database = survey(tmp_path, frame, {"x": of, "y": of})
     (found,) = tallies(database, [domain], invalid="own-cell")
     assert found.dense().tolist() == [5, 2]
+    relation = Categories(
+        "x_against_y", ("less", "equal", "more"), nullable=True, compares=("x", "y")
+    )
+    (found,) = tallies(database, [Domain((relation,))], invalid="own-cell")
+    assert found.dense().tolist() == [1, 2, 0, 4]

@@ -1,0 +1,89 @@
+"""Pairs of numbers that are compared in every record, without being named in a plan.
+
+    pgr, er: fmol/l        rtime, dtime: days
+    --> columns er_against_pgr, rtime_against_dtime: less, equal or more
+
+Which pairs can be compared follows from the plan alone: both have the same type, step and unit, their
+ranges mostly overlap, and their joint table has groups, so that it does not show the relation.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dpcore.domain.axes import Axis, Categories
+from dpcore.domain.domain import Domain
+from dpcore.post.records.rules import Rule
+from dpcore.post.tables.margins import Attributes
+from schemas.releases.equal import step_of
+from schemas.survey.columns import CategoricalColumn, Column
+
+RELATIONS = "less", "equal", "more"
+
+OVERLAP = 0.5
+"""The least part of the longer range that both columns must share."""
+
+MOST = 40
+"""The most pairs that are compared; if there are more, those with the largest overlap."""
+
+
+def with_compared(
+    domain: Domain,
+    columns: Mapping[str, Column],
+    sets: Sequence[Attributes],
+    rules: Iterable[Rule],
+    keep: int,
+) -> tuple[Domain, tuple[Attributes, ...]]:
+    """The domain with an axis for the relation of each pair, and the sets with the tables of these axes.
+
+    ``rules``: columns in an inequality are not compared, because records follow it; ``keep``: the number
+    of groups of a wide column.
+    """
+    ordered = {c for rule in rules for order in rule.orders for c in (order.low, order.high)}
+    found = list[tuple[float, Attributes]]()
+    for pair in sets:
+        axes = [domain.axes[place] for place in pair]
+        if len(pair) == 2 and ordered.isdisjoint(pair) and max(axis.size for axis in axes) > keep:
+            overlap = _overlap(axes, [columns.get(axis.name) for axis in axes])
+            if overlap >= OVERLAP:
+                found.append((overlap, pair))
+    found.sort(key=lambda each: -each[0])
+    more = [
+        Categories(name, RELATIONS, nullable=True, compares=(one, other))
+        for _, pair in found[:MOST]
+        for one, other in [[domain.names[place] for place in pair]]
+        if (name := f"{one}_against_{other}") not in columns
+    ]
+    places = range(len(domain.axes), len(domain.axes) + len(more))
+    return Domain((*domain.axes, *more)), (*sets, *((place,) for place in places))
+
+
+def compared_columns(axes: Iterable[Axis]) -> Iterator[tuple[str, Column]]:
+    """The columns of relations by name, as published tables describe them."""
+    for axis in axes:
+        if isinstance(axis, Categories) and axis.compares and axis.nullable:
+            one, other = axis.compares
+            yield (
+                axis.name,
+                CategoricalColumn(
+                    type="categorical",
+                    categories=[*RELATIONS],
+                    nullable=True,
+                    description=f"Whether {one} is less than, equal to or more than {other}; null if"
+                    " either is missing",
+                ),
+            )
+
+
+def _overlap(axes: Sequence[Axis], columns: Sequence[Column | None]) -> float:
+    """The part of the longer range that both share; 0 if the numbers cannot be compared."""
+    ranges = []
+    alike = set()
+    for axis, column in zip(axes, columns, strict=True):
+        if column is None or isinstance(axis, Categories):
+            return 0.0
+        assert not isinstance(column, CategoricalColumn)
+        alike.add((column.type, step_of(column), column.unit))
+        ranges.append((axis.lower, axis.upper))
+    if len(alike) > 1:
+        return 0.0
+    (low, high), (start, end) = ranges
+    return (min(high, end) - max(low, start)) / max(high - low, end - start)

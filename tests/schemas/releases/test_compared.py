@@ -1,0 +1,90 @@
+"""Which pairs of numbers are compared in records, without being named."""
+
+from itertools import combinations
+from typing import Any
+
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.post.records.compared import compared
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from schemas.plan import Plan
+from schemas.releases.compared import MOST, compared_columns
+from tests.shortest import document
+
+DAYS: dict[str, Any] = {"type": "integer", "bounds": [0, 999], "unit": "days"}
+COLUMNS: dict[str, Any] = {
+    "relapse": DAYS,
+    "death": DAYS | {"nullable": True},
+    "visit": DAYS | {"bounds": [0, 99]},
+    "weeks": DAYS | {"unit": "weeks"},
+    "sevens": DAYS | {"step": 7},
+    "share": {"type": "continuous", "bounds": [0, 999], "unit": "days"},
+    "sex": {"type": "categorical", "categories": ["F", "M"]},
+}
+
+
+def release_of(
+    columns: dict[str, Any] | None = None, beta: str = "1e-6", **stated: Any
+) -> CompressedMicrodata:
+    columns = columns or COLUMNS
+    bins = {name: 20 for name, of in columns.items() if of["type"] != "categorical"}
+    section: dict[str, Any] = {
+        "name": "everybody",
+        "kind": "microdata-margins",
+        "columns": [*columns],
+        "bins": bins,
+        "compress": {},
+        "mechanism": "discrete-gaussian",
+    }
+    plan = Plan.model_validate(document(columns, [section | stated], beta=beta))
+    (release,) = plan.built.values()
+    assert isinstance(release, CompressedMicrodata)
+    described = plan.described_columns
+    names = [name for name, _ in compared_columns(release.domain.axes)]
+    assert all(described[name].nullable for name in names)
+    return release
+
+
+def named(domain: Domain) -> list[tuple[str, str]]:
+    return [(domain.names[one], domain.names[other]) for _, (one, other) in compared(domain)]
+
+
+def test_numbers_of_one_type_step_unit_and_range_are_compared():
+    release = release_of()
+    assert named(release.domain) == [("relapse", "death")]
+    place = len(release.domain.axes) - 1
+    axis = release.domain.axes[place]
+    assert axis == Categories(
+        "relapse_against_death", ("less", "equal", "more"), True, compares=("relapse", "death")
+    )
+    assert [attrs for attrs in release.tables if place in attrs] == [(place,)]
+
+
+def test_relations_get_a_small_part_of_the_precision():
+    release = release_of()
+    squared = dict(zip(release.tables, (each**2 for each in release.times), strict=True))
+    place = len(release.domain.axes) - 1
+    assert 0.03 < squared[place,] / sum(squared.values()) < 0.07
+
+
+def test_columns_of_an_inequality_or_with_other_noise_are_not_compared():
+    assert not named(release_of(rules=["death >= relapse"]).domain)
+    assert not named(release_of(often_equal=[["relapse", "death"]]).domain)
+    assert not named(release_of(mechanism="discrete-laplace", beta="0").domain)
+
+
+def test_only_measured_pairs_are_compared():
+    pairs = [["relapse", name] for name in COLUMNS if name not in ("relapse", "death")]
+    assert not named(release_of(pairs=[*pairs, ["death", "sex"]]).domain)
+
+
+def test_a_taken_name_is_left_alone():
+    assert not named(release_of(COLUMNS | {"relapse_against_death": COLUMNS["sex"]}).domain)
+
+
+def test_of_many_pairs_those_with_the_largest_overlap_are_compared():
+    many = {f"day{i}": DAYS | {"bounds": [0, 999 - 20 * i]} for i in range(12)}
+    found = named(release_of(many).domain)
+    assert len(found) == MOST < len([*combinations(many, 2)])
+    assert ("day0", "day11") not in found
+    assert ("day0", "day1") in found
