@@ -1,7 +1,7 @@
 """Pairs of numbers that are compared in every record, without being named in a plan.
 
-    pgr, er: fmol/l        rtime, dtime: days
-    --> columns er_against_pgr, rtime_against_dtime: less, equal or more
+    relapse, death: days
+    --> a column relapse_against_death: less, equal or more
 
 Which pairs can be compared follows from the plan alone: both have the same type, step and unit, their
 ranges mostly overlap, and their joint table has groups, so that it does not show the relation.

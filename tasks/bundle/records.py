@@ -373,7 +373,11 @@ def _targets(
     followed, targets = list[str](), list[Target]()
     if plan.linked or not isinstance(sampler, TableOfCounts) or not len(codes):
         return followed, targets
-    axes = {axis.name: (place, axis) for place, axis in enumerate(sampler.domain.axes)}
+    axes = {
+        axis.name: (place, axis)
+        for place, axis in enumerate(sampler.domain.axes)
+        if len(read_columns(axis)) == 1  # relations of columns are no column of the records
+    }
     for release in plan.of_period.values():
         if release.name == sampler.name or not isinstance(release, TableOfCounts):
             continue
