@@ -3,8 +3,11 @@
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.post.records.compared import compared
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from schemas.plan import Plan
@@ -24,7 +27,10 @@ COLUMNS: dict[str, Any] = {
 
 
 def release_of(
-    columns: dict[str, Any] | None = None, beta: str = "1e-6", **stated: Any
+    columns: dict[str, Any] | None = None,
+    beta: str = "1e-6",
+    neighbours: str = "replace-one",
+    **stated: Any,
 ) -> CompressedMicrodata:
     columns = columns or COLUMNS
     bins = {name: 20 for name, of in columns.items() if of["type"] != "categorical"}
@@ -36,7 +42,9 @@ def release_of(
         "compress": {},
         "mechanism": "discrete-gaussian",
     }
-    plan = Plan.model_validate(document(columns, [section | stated], beta=beta))
+    plan = Plan.model_validate(
+        document(columns, [section | stated], beta=beta, neighbours=neighbours)
+    )
     (release,) = plan.built.values()
     assert isinstance(release, CompressedMicrodata)
     described = plan.described_columns
@@ -65,6 +73,20 @@ def test_relations_get_a_small_part_of_the_precision():
     squared = dict(zip(release.tables, (each**2 for each in release.times), strict=True))
     place = len(release.domain.axes) - 1
     assert 0.03 < squared[place,] / sum(squared.values()) < 0.07
+
+
+def test_a_record_moves_the_second_round_by_at_most_its_sensitivity():
+    """The largest contribution of one record is the bound itself, so a forgotten table would show."""
+    release = release_of(neighbours="add-remove")
+    mechanism, random = release.mechanism, np.random.default_rng(0)
+    once = random.integers(0, 50, mechanism.first.size)
+    grouping = mechanism.grouping(once)
+    codes = random.integers(0, release.domain.shape, (200, len(release.domain.axes)))
+    squares = []
+    for cell in release.domain.pack(codes):
+        record = Tally.of(release.domain, cell.reshape(1), np.array([1]))
+        squares.append(int((mechanism.together(record, grouping) ** 2).sum()))
+    assert max(squares) == mechanism.again.l2_sensitivity_squared
 
 
 def test_columns_of_an_inequality_or_with_other_noise_are_not_compared():
