@@ -3,8 +3,9 @@
     relapse, death: days
     --> a column relapse_against_death: less, equal or more
 
-Which pairs can be compared follows from the plan alone: both have the same type, step and unit, their
-ranges mostly overlap, and their joint table has groups, so that it does not show the relation.
+Which pairs can be compared follows from the plan alone: both have the same type, step, unit and part
+of a date, their ranges mostly overlap, and their joint table has groups, so that it does not show the
+relation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +82,9 @@ def _overlap(axes: Sequence[Axis], columns: Sequence[Column | None]) -> float:
         if column is None or isinstance(axis, Categories):
             return 0.0
         assert not isinstance(column, CategoricalColumn)
-        alike.add((column.type, step_of(column), column.unit))
+        # The month of one date is not compared with the weekday of another, but with its month.
+        part = getattr(getattr(column, "from_", None), "part", None)
+        alike.add((column.type, step_of(column), column.unit, part))
         ranges.append((axis.lower, axis.upper))
     if len(alike) > 1:
         return 0.0

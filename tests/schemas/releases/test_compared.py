@@ -68,6 +68,16 @@ def test_numbers_of_one_type_step_unit_and_range_are_compared():
     assert [attrs for attrs in release.tables if place in attrs] == [(place,)]
 
 
+def test_only_the_same_part_of_two_dates_is_compared():
+    dates = {
+        f"{date}_{part}": {"type": "integer", "from": {"column": date, "part": part}} | bounds
+        for date in ("birth", "wedding")
+        for part, bounds in (("month", {"bounds": [1, 12]}), ("hour", {"bounds": [0, 23]}))
+    }
+    found = named(release_of(dates, bins={}).domain)
+    assert found == [("birth_month", "wedding_month"), ("birth_hour", "wedding_hour")]
+
+
 def test_relations_get_a_small_part_of_the_precision():
     release = release_of()
     squared = dict(zip(release.tables, (each**2 for each in release.times), strict=True))
