@@ -67,8 +67,8 @@ def decode_records(
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
     relations = _relations(domain, codes)
-    for compared in _compared(applying, relations):
-        _put_in_order(compared, applying, codes, cells, positions, generator)
+    for ordered in _ordered(applying, relations):
+        _put_in_order(ordered, applying, codes, cells, positions, generator)
     numbers = {i: of.at(positions[i]) for i, of in cells.items()}
     for pair, free in in_turn(relations):
         _made_equal(numbers, pair, free, relations[pair], cells)
@@ -150,7 +150,7 @@ def _made_unequal(
             numbers[column][rows] = cells[column].select(rows).draw(generator)
 
 
-def _compared(applying: Sequence[Applying], related: Collection[Pair]) -> list[Pair]:
+def _ordered(applying: Sequence[Applying], related: Collection[Pair]) -> list[Pair]:
     """Pairs of columns that inequalities compare, each column only in its first pair."""
     found: list[Pair] = []
     taken = set[int](chain.from_iterable(related))

@@ -30,7 +30,6 @@ from schemas.plan.series import Series, of_any_run
 from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.compared import compared_columns
-from schemas.releases.equal import equal_columns
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.quality import QualitySection
 from schemas.survey.columns import (
@@ -258,11 +257,8 @@ class PlanDocument(Section):
     @property
     def described_columns(self) -> Mapping[str, Column]:
         """Every column that published tables may describe."""
-        of = (s.often_equal for s in self.releases if isinstance(s, MicrodataSection))
-        equal = [pair for pairs in of for pair in pairs]
-        compared = (compared_columns(release.domain.axes) for release in self.built.values())
-        more = equal_columns(equal) | dict(pair for pairs in compared for pair in pairs)
-        return {**self.columns, **self.record_columns, **more}
+        axes = (axis for release in self.built.values() for axis in release.domain.axes)
+        return {**self.columns, **self.record_columns, **dict(compared_columns(axes))}
 
     @property
     def unused(self) -> list[str]:

@@ -58,20 +58,20 @@ def with_compared(
 
 
 def compared_columns(axes: Iterable[Axis]) -> Iterator[tuple[str, Column]]:
-    """The columns of relations by name, as published tables describe them."""
+    """The columns that compare two others, by name, as published tables describe them."""
     for axis in axes:
-        if isinstance(axis, Categories) and axis.compares and axis.nullable:
+        if isinstance(axis, Categories) and axis.compares:
             one, other = axis.compares
-            yield (
-                axis.name,
-                CategoricalColumn(
-                    type="categorical",
-                    categories=[*RELATIONS],
-                    nullable=True,
-                    description=f"Whether {one} is less than, equal to or more than {other}; null if"
-                    " either is missing",
-                ),
+            related, missing = f"{one} and {other} are the same number", "no"
+            if axis.nullable:
+                related, missing = f"{one} is less than, equal to or more than {other}", "null"
+            column = CategoricalColumn(
+                type="categorical",
+                categories=[str(each) for each in axis.categories],
+                nullable=axis.nullable,
+                description=f"Whether {related}; {missing} if either is missing",
             )
+            yield axis.name, column
 
 
 def _overlap(axes: Sequence[Axis], columns: Sequence[Column | None]) -> float:

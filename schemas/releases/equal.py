@@ -13,7 +13,7 @@ from dpcore.domain.axes import Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.suggestion import suggestion
 from schemas.releases.rules import RuleSection
-from schemas.survey.columns import CategoricalColumn, Column
+from schemas.survey.columns import Column
 
 NO, YES = "no", "yes"
 
@@ -23,18 +23,6 @@ Pair = tuple[str, str]
 def equal_column(pair: Pair) -> str:
     """The name of the column that shows whether two columns are equal."""
     return "_equals_".join(pair)
-
-
-def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
-    """The yes-or-no columns by name, as published tables describe them."""
-    return {
-        equal_column(pair): CategoricalColumn(
-            type="categorical",
-            categories=[NO, YES],
-            description=f"Whether {pair[0]} and {pair[1]} are the same number; no if either is missing",
-        )
-        for pair in pairs
-    }
 
 
 def with_equal(

@@ -110,7 +110,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
 
 
 def _note_on_counts(shares: int, means: int, contrasts: Sequence[Stated]) -> str:
-    """The meaning of the intervals; they were chosen from so many ``shares`` and ``means``."""
+    """The meaning of the intervals of findings chosen among ``shares`` shares and ``means`` means."""
     kinds = {name: n for name, n in (("shares", shares), ("means", means)) if n}
     from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items())
     note = (

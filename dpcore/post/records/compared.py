@@ -224,7 +224,7 @@ def _surprise(
     each: Comparison, domain: Domain, codes: Integers, generator: np.random.Generator
 ) -> float:
     """How many standard errors the counts differ from the records'."""
-    _, relation = _relations(each.pair, domain, codes, generator)
+    _, relation = _drawn_relations(each.pair, domain, codes, generator)
     wanted = _wanted(each, len(relation))
     return float(np.abs(wanted - np.bincount(relation, minlength=3)).max() / each.error)
 
@@ -235,7 +235,7 @@ def _wanted(each: Comparison, known: int) -> Floats:
     return np.asarray(counts * known / max(counts.sum(), 1.0))
 
 
-def _relations(
+def _drawn_relations(
     pair: Pair, domain: Domain, codes: Integers, generator: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """The rows (k,) with both numbers, and the relation of numbers drawn from their cells."""
@@ -259,7 +259,7 @@ def _follow(
     generator: np.random.Generator,
 ) -> None:
     """Change cells and relations of ``codes`` for one pair."""
-    rows, relation = _relations(each.pair, domain, codes, generator)
+    rows, relation = _drawn_relations(each.pair, domain, codes, generator)
     one, other = (
         _Side.at(
             domain.axes[place],

@@ -47,9 +47,13 @@ def release_of(
     )
     (release,) = plan.built.values()
     assert isinstance(release, CompressedMicrodata)
-    described = plan.described_columns
-    names = [name for name, _ in compared_columns(release.domain.axes)]
-    assert all(described[name].nullable for name in names)
+    described, compares = plan.described_columns, dict(compared_columns(release.domain.axes))
+    assert compares.items() <= described.items()
+    assert all(
+        compares[axis.name].nullable == axis.nullable
+        for axis in release.domain.axes
+        if axis.name in compares
+    )
     return release
 
 
