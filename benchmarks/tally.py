@@ -46,7 +46,7 @@ from schemas.survey.columns import CategoricalColumn, Column
 from tasks.survey.cells import count_cells
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import TABLE, connect
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 
 SHAPES = {192: (2, 2, 2, 2, 3, 4), 100_000: (10, 10, 10, 10, 5, 2)}
 SETS = tuple((i,) for i in range(6)) + tuple(combinations(range(6), 2))
@@ -128,7 +128,9 @@ def measure(
             count_cells(table, domain.axes).to_pyarrow()
 
     def release() -> None:
-        for release, tally in zip(releases, tallies(database, domains, rows), strict=True):
+        for release, tally in zip(
+            releases, tallies(database, domains, Counting(rows=rows)), strict=True
+        ):
             exact = release.statistic(tally)
             release.publish(perturb(exact, release.mechanism, release.share, SystemSource()))
 
@@ -136,11 +138,13 @@ def measure(
     wall, cpu, release_wall, release_cpu = map(median, zip(*turns, strict=True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     margins = [domain.select(tuple(domain.names[a] for a in attrs)) for attrs in SETS]
-    apart = seconds(lambda: [tallies(database, [margin], rows) for margin in margins])
+    apart = seconds(
+        lambda: [tallies(database, [margin], Counting(rows=rows)) for margin in margins]
+    )
     return {
         "rows": rows,
         "cells": domain.size,
-        "occupied": len(tallies(database, [domain], rows)[0].cells),
+        "occupied": len(tallies(database, [domain], Counting(rows=rows))[0].cells),
         "kind": kind,
         "tables": len(SETS),
         "packed": round(wall, 3),

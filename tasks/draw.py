@@ -7,11 +7,13 @@ order, in parallel and in other processes:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
@@ -27,7 +29,7 @@ from schemas.survey.columns import Invalid
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.workplace.home import ledger_url, private_folder
 from tasks.workplace.step import step
 
@@ -61,38 +63,22 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
         if chosen := [section.name for section in others if section.counts_weights == weighted]:
             facts = plan.facts.weighted if weighted else plan.facts
             domains = [plan.built[name].domain for name in chosen]
-            weights = facts.weights if weighted else None
-            counted = tallies(
-                survey,
-                domains,
-                facts.rows,
-                facts.adjacency,
-                plan.unit,
-                weights,
-                plan.read_columns,
-                plan.invalid,
-                plan.series.bound(plan.columns) if plan.series else None,
-                plan.counts,
-                plan.linked,
+            how = replace(
+                _counting(plan, facts.adjacency),
+                rows=facts.rows,
+                weights=facts.weights if weighted else None,
+                periods=plan.series.bound(plan.columns) if plan.series else None,
+                linked=plan.linked,
             )
+            counted = tallies(survey, domains, how)
             found |= dict(zip(chosen, counted, strict=True))
     return found
 
 
 def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
     """The private tally of units for a model with weights, strata, or several records per unit."""
-    (tally,) = tallies(
-        survey,
-        [release.domain],
-        plan.rows,
-        release.adjacency,
-        plan.unit,
-        plan.weights,
-        plan.read_columns,
-        plan.invalid,
-        counts=plan.counts,
-        design=release.design,
-    )
+    how = replace(_counting(plan, release.adjacency), weights=plan.weights, design=release.design)
+    (tally,) = tallies(survey, [release.domain], how)
     return tally
 
 
@@ -104,11 +90,15 @@ def _searched(plan: Plan, name: str, survey: Survey) -> Tally:
     unit = plan.unit.model_copy(update={"max_rows": 1}) if plan.unit else None
     # A number that is not finite counts as null, because it lies in no range.
     rule: Invalid = "refuse" if plan.invalid == "refuse" else "own-cell"
-    rows, adjacency = plan.rows, search.adjacency
-    (tally,) = tallies(
-        survey, [search.domain], rows, adjacency, unit, invalid=rule, counts=plan.counts
-    )
+    how = replace(_counting(plan, search.adjacency), unit=unit, columns={}, invalid=rule)
+    (tally,) = tallies(survey, [search.domain], how)
     return tally
+
+
+def _counting(plan: Plan, adjacency: Adjacency) -> Counting:
+    return Counting(
+        plan.rows, adjacency, plan.unit, None, plan.read_columns, plan.invalid, counts=plan.counts
+    )
 
 
 @step("draw", run_name="{title}")

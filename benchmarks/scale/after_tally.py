@@ -43,7 +43,7 @@ from dpcore.sampling.source import SystemSource
 from schemas.survey.columns import ContinuousColumn
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import connect
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 
 SHARE = Budget(Fraction(1), Fraction(1, 10**6))
 COLUMNS = ("x", "y", "z")
@@ -99,7 +99,7 @@ def measure(rows: int, exact: bool) -> Iterator[Line]:
         database = make_survey(Path(folder), rows)
         for name, release in releases(rows).items():
             start = time.process_time()
-            tally = tallies(database, [release.domain], rows)[0]
+            tally = tallies(database, [release.domain], Counting(rows=rows))[0]
             tallied = time.process_time() - start
             start = time.process_time()
             noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SystemSource())

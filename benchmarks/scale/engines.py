@@ -33,7 +33,7 @@ from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, held_open
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 
 ENGINES = ("duckdb", "spark")
@@ -90,7 +90,7 @@ def measure(engine: str, source: Path, rows: int) -> Line:
             survey = ingest(str(source), columns, rows, source.parent / "work")
         with held_open(survey) as opened:
             validate(opened, columns)
-            return tallies(opened, margins, rows)
+            return tallies(opened, margins, Counting(rows=rows))
 
     _, start, start_cpu = timed(start_spark if engine == "spark" else lambda: None)
     found, wall, cpu = timed(read)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -55,70 +55,84 @@ UNREAD = "the survey table does not fit the plan: validate it first"
 Axes = tuple[Axis, ...]
 
 
-def tallies(
-    survey: Survey,
-    domains: Sequence[Domain],
-    rows: int | None = None,
-    adjacency: Adjacency = REPLACE_ONE,
-    unit: UnitColumn | None = None,
-    weights: Weights | None = None,
-    columns: Mapping[str, ReadColumn] | None = None,
-    invalid: Invalid = "refuse",
-    periods: Periods | None = None,
-    counts: str | None = None,
-    linked: Linked | None = None,
-    design: SurveyDesign | None = None,
-) -> list[Tally]:
+@dataclass(frozen=True)
+class Counting:
+    """How the records of a survey are counted; public.
+
+    With ``unit``, only the kept records of each unit count; with ``periods``, only records in its first
+    periods. With ``weights``, steps of weight are counted instead of records. With ``counts``, this
+    column gives the number of records of each row. With ``linked``, the wide records of units are
+    counted; with ``design``, the units of a model.  ``invalid``: the rule for values that are not valid;
+    under ``drop``, for values in any of ``columns``.
+    """
+
+    rows: int | None = None
+    adjacency: Adjacency = REPLACE_ONE
+    unit: UnitColumn | None = None
+    weights: Weights | None = None
+    columns: Mapping[str, ReadColumn] = field(default_factory=dict)
+    invalid: Invalid = "refuse"
+    periods: Periods | None = None
+    counts: str | None = None
+    linked: Linked | None = None
+    design: SurveyDesign | None = None
+
+
+def tallies(survey: Survey, domains: Sequence[Domain], how: Counting = Counting()) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
-    ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of each
-    unit count; with ``periods``, only records in its first periods. With ``weights``, steps of weight
-    are counted instead of records. With ``counts``, this column gives the number of records of each row.
-    With ``linked``, the wide records of units are counted; with ``design``, the units of a model.
-    ``invalid``: the rule for values that are not valid; under ``drop``, for values in any of
-    ``columns``. Raises ``DataError``, without any value, if the rule is ``refuse`` and a record has no
-    cell, if ``rows`` is public and the counts do not add up to it, or if the sum exceeds
-    ``LARGEST_TOTAL``.
+    ``survey`` is private, all other arguments are public. Raises ``DataError``, without any value, if
+    the rule for invalid values is ``refuse`` and a record has no cell, if the number of records is
+    public and the counts do not add up to it, or if their sum exceeds ``LARGEST_TOTAL``.
 
     Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
     of neighbours differ in each cell by the records removed from it and added to it.  Cutting enlarges
     no difference and reverses none, so they remain tallies of neighbours.
     """
     found: dict[Domain, Tally] = {}
+    rows, public_rows = how.rows, how.rows is None or how.adjacency.public_rows
     with open_survey(survey) as (table, unread, unfit):
         if unfit:
             raise DataError(UNREAD)
-        table = within_found(table, columns or {})
-        # First, so that a dropped record does not displace a kept record of its unit.
-        if invalid == "drop":
-            valid = partial(keep_valid, table, columns or {})
-            table = call_guarded(valid, DataError, "the survey table could not be checked")
-        if unit:
-            table = keep_identified(table, unit)
-        if linked and unit:
-            wide = partial(wide_records, table, unit, linked)
-            table, unread = _wide(unread, wide, invalid)
-            unit = None
-        if design:
-            wide = partial(unit_records, table, domains[0], design, unit, weights)
-            table, unread = _wide(unread, wide, invalid)
-            unit = weights = None
+        table, unread, how = _prepared(table, unread, domains, how)
         for axes in pack(domains, rows):
-            cells, found_counts = call_guarded(
-                partial(_count, table, unread, axes, unit, weights, invalid, periods, counts),
+            cells, counts = call_guarded(
+                partial(_count, table, unread, axes, how),
                 DataError,
                 "the survey table could not be tallied",
             )
-            if rows is not None and adjacency.public_rows and found_counts.sum() != rows:
+            if rows is not None and public_rows and counts.sum() != rows:
                 raise DataError(
                     "the survey table does not have the number of records that the plan states"
                 )
-            found |= _rolled_up(axes, cells, found_counts, domains)
-    if rows is None or adjacency.public_rows:
+            found |= _rolled_up(axes, cells, counts, domains)
+    if rows is None or public_rows:
         return [found[domain] for domain in domains]
-    most = adjacency.most_rows(rows)
+    most = how.adjacency.most_rows(rows)
     cut = {domain: replace(t, counts=np.minimum(t.counts, most)) for domain, t in found.items()}
     return [cut[domain] for domain in domains]
+
+
+def _prepared(
+    table: Any, unread: Unread, domains: Sequence[Domain], how: Counting
+) -> tuple[Any, Unread, Counting]:
+    """The table without dropped records, or its wide records, and how to count these."""
+    table = within_found(table, how.columns)
+    # First, so that a dropped record does not displace a kept record of its unit.
+    if how.invalid == "drop":
+        valid = partial(keep_valid, table, how.columns)
+        table = call_guarded(valid, DataError, "the survey table could not be checked")
+    if how.unit:
+        table = keep_identified(table, how.unit)
+    if how.linked and how.unit:
+        wide = partial(wide_records, table, how.unit, how.linked)
+        table, unread = _wide(unread, wide, how.invalid)
+        how = replace(how, unit=None)
+    if how.design:
+        wide = partial(unit_records, table, domains[0], how.design, how.unit, how.weights)
+        table, unread = _wide(unread, wide, how.invalid)
+        how = replace(how, unit=None, weights=None)
+    return table, unread, how
 
 
 def _wide(unread: Unread, wide: Callable[[], Any], invalid: Invalid) -> tuple[Any, Unread]:
@@ -150,28 +164,21 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
     return packs
 
 
-def _count(
-    table: Any,
-    unread: Unread,
-    axes: Axes,
-    unit: UnitColumn | None,
-    weights: Weights | None,
-    invalid: Invalid,
-    periods: Periods | None,
-    counts: str | None,
-) -> tuple[Integers, Integers]:
+def _count(table: Any, unread: Unread, axes: Axes, how: Counting) -> tuple[Integers, Integers]:
     """Cells, ascending, and positive counts of records, or of steps of weight."""
     names = list(dict.fromkeys(name for axis in axes for name in read_columns(axis)))
-    read = [*names, *(extra.column for extra in (unit, weights) if extra), *filter(None, [counts])]
-    if invalid == "refuse" and any(unread[name] for name in read):
+    extras = (how.unit, how.weights)
+    read = [*names, *(extra.column for extra in extras if extra), *filter(None, [how.counts])]
+    if how.invalid == "refuse" and any(unread[name] for name in read):
         raise DataError(UNREAD)
-    if unit and periods:
-        table = keep_periods(table, unit, periods, invalid)
-    if unit:
-        table = keep_records(table, unit)
-    if weights:
-        table = add_weight_steps(table, weights)
-    found = count_cells(table, axes, STEPS if weights else counts, invalid).to_pyarrow()
+    if how.unit and how.periods:
+        table = keep_periods(table, how.unit, how.periods, how.invalid)
+    if how.unit:
+        table = keep_records(table, how.unit)
+    if how.weights:
+        table = add_weight_steps(table, how.weights)
+    counted = STEPS if how.weights else how.counts
+    found = count_cells(table, axes, counted, how.invalid).to_pyarrow()
     *words, records = found.columns
     if any(word.null_count for word in words):
         raise DataError(

@@ -64,10 +64,12 @@ def noisy(table: Table, survey: Survey) -> Noisy:
     """One release: tally, exact statistic, privacy line."""
     from dpcore.line.privacy_line import perturb
     from dpcore.sampling.source import SystemSource
-    from tasks.survey.tally import tallies
+    from tasks.survey.tally import Counting, tallies
 
     opened, release = table
-    (tally,) = tallies(opened, [release.domain], survey.rows, release.adjacency)
+    (tally,) = tallies(
+        opened, [release.domain], Counting(rows=survey.rows, adjacency=release.adjacency)
+    )
     return perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
 
 

@@ -23,7 +23,7 @@ from tasks.survey.bounding import keep_records
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import held_open, open_survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests.tasks.survey.tables import column, in_postgresql
 
@@ -142,7 +142,7 @@ def test_a_weight_is_rounded_to_steps_and_cut_at_zero_and_at_the_largest(tmp_pat
     records = [("a", "F", age, 0.5, weight) for age, weight in enumerate(steps)]
     records.append(("a", "F", 7, 0.5, -7.0))  # takes nothing away from the others of its cell
     by_age = Domain((COLUMNS["age"].axis("age"),))
-    (found,) = tallies(survey(tmp_path, records), [by_age], weights=HALVES)
+    (found,) = tallies(survey(tmp_path, records), [by_age], Counting(weights=HALVES))
     assert found.dense().tolist() == [*steps.values(), 0, 0, 0]
     assert found.cells.tolist() == [age for age, n in enumerate(steps.values()) if n]
 
@@ -151,7 +151,7 @@ def test_steps_add_up_over_the_kept_records_of_every_cell(tmp_path):
     records, steps = made_up(), np.zeros(2, dtype=int)
     for (_, sex, _, _, weight), n in oracle(records, TWO).items():
         steps["FM".index(sex)] += n * min(int(weight * 2 + 0.5), 3)
-    (found,) = tallies(survey(tmp_path, records), [BY_SEX], unit=TWO, weights=HALVES)
+    (found,) = tallies(survey(tmp_path, records), [BY_SEX], Counting(unit=TWO, weights=HALVES))
     assert found.dense().tolist() == steps.tolist()
 
 
@@ -168,8 +168,8 @@ def test_no_unit_moves_a_tally_by_more_than_its_records_can(tmp_path):
     def tallied(household, home):
         database = survey(tmp_path, others + [(home, *person) for person in household])
         domains = [BY_SEX, EVERYTHING]
-        found = tallies(database, domains, unit=TWO)
-        found += tallies(database, domains, unit=TWO, weights=HALVES)
+        found = tallies(database, domains, Counting(unit=TWO))
+        found += tallies(database, domains, Counting(unit=TWO, weights=HALVES))
         return [tally.dense() for tally in found]
 
     tables = [tallied(household, "uv"[i % 2]) for i, household in enumerate(households)]
@@ -204,7 +204,7 @@ def in_first_periods(records: list[tuple], name: str, most: int) -> Counter:
 def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
     records, domain = made_up(), Domain(EVERYTHING.axes[:2])
     periods = Periods(COLUMNS[name].axis(name), most)
-    (found,) = tallies(survey(tmp_path, records), [domain], unit=TWO, periods=periods)
+    (found,) = tallies(survey(tmp_path, records), [domain], Counting(unit=TWO, periods=periods))
     cells = map(tuple, domain.unpack(np.repeat(found.cells, found.counts)).tolist())
     assert Counter(cells) == in_first_periods(records, name, most)
 
@@ -226,7 +226,7 @@ def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, mo
     def statistics(household):
         records = [("x", "F", 1, 0.5, 1.0), *(("u", *p, 0.5, 1.0) for p in household)]
         database = survey(tmp_path, records)
-        (found,) = tallies(database, [domain], unit=homes, periods=Periods(week, most))
+        (found,) = tallies(database, [domain], Counting(unit=homes, periods=Periods(week, most)))
         return np.concatenate([run.statistic(found)._values for run in runs])
 
     people = [("F", 0), ("F", 1), ("F", 2), ("M", 1)]
@@ -250,7 +250,7 @@ def test_later_periods_change_nothing_in_earlier_ones(tmp_path):
     past: list[int] = []
     for now in range(10):
         table = [record for record in records if record[2] is not None and record[2] <= now]
-        (found,) = tallies(survey(tmp_path, table), [by_age], unit=TWO, periods=periods)
+        (found,) = tallies(survey(tmp_path, table), [by_age], Counting(unit=TWO, periods=periods))
         counts = found.dense().reshape(-1, 2)[: now + 1].tolist()
         assert counts[: len(past)] == past
         past = counts
@@ -271,13 +271,13 @@ def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(tmp_path, monk
     with held_open(session):
         validate(session, READ)
         there = keep_records(session.table, TWO).to_pyarrow().select(columns).to_pydict()
-        weighted = tallies(session, domains, unit=TWO, weights=HALVES)
-        dated = tallies(session, domains, unit=TWO, periods=periods)
+        weighted = tallies(session, domains, Counting(unit=TWO, weights=HALVES))
+        dated = tallies(session, domains, Counting(unit=TWO, periods=periods))
     expected = oracle([(str(home), *rest) for home, *rest in records], TWO)
     assert Counter(zip(*there.values(), strict=True)) == expected
     copy = survey(tmp_path, records)
-    here = tallies(copy, domains, unit=TWO, weights=HALVES)
-    here += tallies(copy, domains, unit=TWO, periods=periods)
+    here = tallies(copy, domains, Counting(unit=TWO, weights=HALVES))
+    here += tallies(copy, domains, Counting(unit=TWO, periods=periods))
     for one, other in zip([*weighted, *dated], here, strict=True):
         assert one.cells.tolist() == other.cells.tolist()
         assert one.counts.tolist() == other.counts.tolist()

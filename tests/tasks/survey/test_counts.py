@@ -18,7 +18,7 @@ from tasks.audit.rehearsal import rehearse_shortly
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.steps import ingest_survey, validate_survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests import bare
 from tests.conftest import plan_of_every_kind
@@ -37,7 +37,7 @@ def written(folder: Path, digits: list, counts: list, rows: int, adjacency=PRIVA
 
 def counted(folder: Path, digits: list, counts: list, rows: int, adjacency=PRIVATE) -> list[int]:
     survey = written(folder, digits, counts, rows, adjacency)
-    (tally,) = tallies(survey, [DIGITS], rows, adjacency, counts="n")
+    (tally,) = tallies(survey, [DIGITS], Counting(rows=rows, adjacency=adjacency, counts="n"))
     return tally.dense().tolist()
 
 
@@ -136,7 +136,7 @@ def test_public_rows_are_the_sum_of_the_counts(tmp_path):
     with pytest.raises(DataError, match="the 3 records that `rows` in the plan states"):
         validate(survey, {"n": COUNT}, "clamp")
     with pytest.raises(DataError, match="does not fit the plan"):
-        tallies(survey, [DIGITS], 3, PRIVATE, counts="n")
+        tallies(survey, [DIGITS], Counting(rows=3, adjacency=PRIVATE, counts="n"))
 
 
 @pytest.mark.slow
@@ -202,7 +202,9 @@ def test_sums_that_64_bits_could_not_hold_are_refused(tmp_path):
         survey = written(tmp_path, [1] * rows, [2**40] * rows, 2**40)
         if total is None:
             with pytest.raises(DataError, match=r"more than a trillion|could not be tallied"):
-                tallies(survey, [DIGITS], 2**40, PRIVATE, counts="n")
+                tallies(survey, [DIGITS], Counting(rows=2**40, adjacency=PRIVATE, counts="n"))
         else:  # exact, and cut where the number of records is private
-            (tally,) = tallies(survey, [DIGITS], 2**40, PRIVATE, counts="n")
+            (tally,) = tallies(
+                survey, [DIGITS], Counting(rows=2**40, adjacency=PRIVATE, counts="n")
+            )
             assert tally.counts.tolist() == [PRIVATE.most_rows(2**40)]

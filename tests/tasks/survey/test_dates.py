@@ -15,7 +15,7 @@ from schemas.survey.dates import RANGES, PartOfDate
 from schemas.survey.source import TableSource
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests.schemas.refusals import refused
 from tests.tasks.survey.tables import csv, write
@@ -128,7 +128,7 @@ def test_a_year_outside_its_bounds_follows_the_rules_of_numbers(tmp_path):
     assert "null" not in str(caught.value)
     columns = {"year": late.model_copy(update={"outside": "clamp"})}
     database = ingest(source, columns, 4, tmp_path / "b")
-    (tally,) = tallies(database, [Domain((late.axis("year"),))], 4, invalid="clamp")
+    (tally,) = tallies(database, [Domain((late.axis("year"),))], Counting(rows=4, invalid="clamp"))
     assert dict(zip(tally.cells.tolist(), tally.counts.tolist(), strict=True)) == {
         0: 1,
         20: 1,
@@ -155,7 +155,9 @@ def test_every_rule_gives_every_record_a_cell_or_none(invalid, plan_document, tm
         source = csv(tmp_path / f"{i}.csv", f"on,n\n2026-03-01,1\n{last},1\n")
         held = ingest(source, plan.read_columns, 2, tmp_path / str(i), plan.adjacency)
         (tally,) = tallies(
-            held, [domain], 2, plan.adjacency, columns=plan.read_columns, invalid=invalid
+            held,
+            [domain],
+            Counting(rows=2, adjacency=plan.adjacency, columns=plan.read_columns, invalid=invalid),
         )
         found.append(dict(zip(tally.cells.tolist(), tally.counts.tolist(), strict=True)))
     assert found[0] == {2: 1, 10: 1}

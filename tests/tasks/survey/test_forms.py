@@ -32,7 +32,7 @@ from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable
 from tasks.survey.reading import Survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tests.shortest import document
 from tests.tasks.survey.tables import column
 
@@ -472,7 +472,9 @@ def test_identifiers_are_equal_only_if_they_are_the_same_value(tmp_path):
 def count(survey: Path, columns: Mapping[str, Any], rows: int, rule: Any) -> list[list[int]]:
     """The tally of each column alone."""
     domains = [Domain((of.axis(name),)) for name, of in columns.items()]
-    found = tallies(survey, domains, rows, ADDED, None, None, columns, rule)
+    found = tallies(
+        survey, domains, Counting(rows=rows, adjacency=ADDED, columns=columns, invalid=rule)
+    )
     return [tally.dense().tolist() for tally in found]
 
 
@@ -561,7 +563,11 @@ def test_no_unit_displaces_the_records_of_another(form, tmp_path):
             connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
         source = TableSource(database=str(path), table="t")
         survey = ingest(source, read, 9, tmp_path / "work", added)
-        return tallies(survey, [domain], 9, added, unit, None, read, "drop")[0].dense()
+        return tallies(
+            survey,
+            [domain],
+            Counting(rows=9, adjacency=added, unit=unit, columns=read, invalid="drop"),
+        )[0].dense()
 
     everyone = tally(0, 1, 2, 3)
     for gone in (1, 2):

@@ -17,7 +17,7 @@ from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.found import tally_texts
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, held_open
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tests.tasks.survey.tables import AWKWARD, column, in_postgresql
 
 TOWN = column("categorical", categories="open", nullable=True)
@@ -96,7 +96,11 @@ def test_postgresql_finds_and_clamps_what_duckdb_does(tmp_path, monkeypatch):
     both = Domain((town.axis("town"), pay.axis("pay")))
 
     def counted(survey: Survey) -> list[Tally]:
-        known = tallies(survey, [both], 7, homes, HOME, columns=read, invalid="own-cell")
+        known = tallies(
+            survey,
+            [both],
+            Counting(rows=7, adjacency=homes, unit=HOME, columns=read, invalid="own-cell"),
+        )
         return [*known, tally_texts(survey, "town", texts("town"), 7, HOME)]
 
     with held_open(there) as survey:

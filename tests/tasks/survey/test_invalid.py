@@ -15,7 +15,7 @@ from schemas.survey.unit import WEIGHT, UnitColumn, Weights
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.steps import ingest_survey, validate_survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tests.tasks.survey.tables import column
 
 COLUMNS = {
@@ -62,8 +62,8 @@ def counted(records, invalid, folder, unit=None, weights=None, adjacency=ADDED):
     domains.append(domains[0].select(("age",)))
     read = {**columns, **EXTRA}
     survey = ingest(written(records, folder), read, 5, folder / "work", adjacency)
-    rest = (5, adjacency, unit, weights, read, invalid)
-    return [found.dense() for found in tallies(survey, domains, *rest)]
+    how = Counting(5, adjacency, unit, weights, read, invalid)
+    return [found.dense() for found in tallies(survey, domains, how)]
 
 
 @pytest.mark.slow
@@ -165,5 +165,7 @@ def test_a_number_that_is_no_level_is_not_valid(invalid, codes, tmp_path):
     read = {"x": of, "y": column("categorical", categories=["a"])}
     survey = ingest(str(path), read, 5, tmp_path / "work", ADDED)
     domain = Domain((of.axis("x"),))
-    (found,) = tallies(survey, [domain], 5, ADDED, None, None, read, invalid)
+    (found,) = tallies(
+        survey, [domain], Counting(rows=5, adjacency=ADDED, columns=read, invalid=invalid)
+    )
     assert found.dense().tolist() == np.bincount(codes, minlength=domain.size).tolist()

@@ -19,7 +19,7 @@ from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
 from tasks.survey.linked import wide_records
 from tasks.survey.reading import held_open, open_survey
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tests.tasks.survey.tables import column, in_postgresql
 
 COLUMNS = {
@@ -122,7 +122,7 @@ def test_tables_that_differ_in_one_unit_differ_in_one_wide_record_and_in_their_t
     for i, people in enumerate(UNITS):
         database = survey(tmp_path, OTHERS + [("uv"[i % 2], *person) for person in people])
         tables.append(wide_of(database))
-        found = tallies(database, domains, unit=TWO, linked=OLDEST)
+        found = tallies(database, domains, Counting(unit=TWO, linked=OLDEST))
         tallied.append([tally.dense() for tally in found])
     without = tables[0]
     for i, one in enumerate(tables):
@@ -151,7 +151,7 @@ def test_the_tally_of_a_models_units_moves_by_one_unit(tmp_path):
         frame.to_parquet(tmp_path / "t.parquet")
         database = ingest(str(tmp_path / "t.parquet"), read, 1, tmp_path / "work", HOMES)
         how = {"unit": TWO, "weights": weights, "columns": read, "design": design}
-        (tally,) = tallies(database, [domain], 300, HOMES, **how)
+        (tally,) = tallies(database, [domain], Counting(rows=300, adjacency=HOMES, **how))
         units = map(tuple, domain.unpack(tally.cells).tolist())
         return Counter(dict(zip(units, tally.counts.tolist(), strict=True)))
 
@@ -174,7 +174,7 @@ def test_values_of_the_wrong_type_stop_the_tally_of_any_column(tmp_path):
     database = ingest(str(tmp_path / "t.parquet"), READ, 1, tmp_path / "work", HOMES)
     domain = Domain((OLDEST.wide(COLUMNS, TWO)[SIZE].axis(SIZE),))
     with pytest.raises(DataError, match="does not fit the plan"):
-        tallies(database, [domain], unit=TWO, linked=OLDEST)
+        tallies(database, [domain], Counting(unit=TWO, linked=OLDEST))
 
 
 @pytest.mark.slow

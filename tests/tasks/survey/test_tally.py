@@ -19,7 +19,7 @@ from dpcore.errors import DataError
 from schemas.survey.columns import Column
 from schemas.survey.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
-from tasks.survey.tally import LARGEST_PACK, pack, tallies
+from tasks.survey.tally import LARGEST_PACK, Counting, pack, tallies
 from tests.tasks.survey.tables import AWKWARD, assert_tells_nothing, column
 
 
@@ -29,7 +29,7 @@ def survey(tmp_path: Path, frame: pd.DataFrame, columns: Mapping[str, Column]) -
 
 
 def tally(database: Path, domain: Domain, rows: int | None = None) -> Tally:
-    return tallies(database, [domain], rows)[0]
+    return tallies(database, [domain], Counting(rows=rows))[0]
 
 
 def code(value: object, axis: Axis) -> int:
@@ -166,7 +166,7 @@ def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, ta
     domains = [Domain(tuple(AXES[name] for name in names)) for names in SHARING]
     alone = [tally(database, domain, len(frame)) for domain in domains]
     monkeypatch.setattr("tasks.survey.tally.LARGEST_PACK", largest)
-    shared = tallies(database, domains, len(frame))
+    shared = tallies(database, domains, Counting(rows=len(frame)))
     for domain, one, other in zip(domains, alone, shared, strict=True):
         assert one.domain == other.domain == domain
         np.testing.assert_array_equal(one.cells, other.cells)
@@ -186,7 +186,7 @@ def test_a_tally_of_more_cells_than_a_number_holds_is_what_numpy_counts(tmp_path
     cells = domain.pack(np.column_stack([codes, [code(x, domain.axes[-1]) for x in frame["x"]]]))
     expected, counts = np.unique(cells, axis=0, return_counts=True)
     pair = domain.select(("x", "q7"))
-    whole, few = tallies(database, [domain, pair], len(frame))
+    whole, few = tallies(database, [domain, pair], Counting(rows=len(frame)))
     assert expected.shape[1] == len(domain.words) == 3
     np.testing.assert_array_equal(whole.cells, expected)
     np.testing.assert_array_equal(whole.counts, counts)
@@ -295,7 +295,9 @@ def test_rows_that_are_private_may_be_any_number_and_counts_are_cut(tmp_path):
     database = survey(tmp_path, pd.DataFrame({"x": ["a"] * 1025}), columns)
     domain = Domain((columns["x"].axis("x"),))
     for rows, counted in ((1, 1024), (2, 1025), (10_000, 1025)):
-        (found,) = tallies(database, [domain], rows, Adjacency("add-remove"))
+        (found,) = tallies(
+            database, [domain], Counting(rows=rows, adjacency=Adjacency("add-remove"))
+        )
         assert found.counts.tolist() == [counted]
 
 
@@ -309,7 +311,7 @@ def test_more_records_than_the_guarantee_is_for_are_refused(tmp_path, monkeypatc
         counted = SimpleNamespace(to_pyarrow=lambda found=found: found)
         monkeypatch.setattr("tasks.survey.tally.count_cells", lambda *_, counted=counted: counted)
         with nullcontext() if fits else pytest.raises(DataError, match="more than a trillion"):
-            tallies(database, [domain], 2**40, Adjacency("add-remove"))
+            tallies(database, [domain], Counting(rows=2**40, adjacency=Adjacency("add-remove")))
 
 
 def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
@@ -329,10 +331,10 @@ def test_only_two_finite_numbers_are_equal(tmp_path):
     frame = pd.DataFrame({"x": pa.array(x), "y": pa.array(y)})
     domain = Domain((Categories("same", ("no", "yes"), compares=("x", "y")),))
     database = survey(tmp_path, frame, {"x": of, "y": of})
-    (found,) = tallies(database, [domain], invalid="own-cell")
+    (found,) = tallies(database, [domain], Counting(invalid="own-cell"))
     assert found.dense().tolist() == [5, 2]
     relation = Categories(
         "x_against_y", ("less", "equal", "more"), nullable=True, compares=("x", "y")
     )
-    (found,) = tallies(database, [Domain((relation,))], invalid="own-cell")
+    (found,) = tallies(database, [Domain((relation,))], Counting(invalid="own-cell"))
     assert found.dense().tolist() == [1, 2, 0, 4]

@@ -19,7 +19,7 @@ from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn
 from schemas.survey.dates import RANGES
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, held_open
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests.tasks.survey.tables import AWKWARD, SECRETS, column
 from tests.tasks.survey.test_tally import AXES, COLUMNS, SHARING, records
@@ -207,7 +207,7 @@ def outcome(
     try:
         with held_open(begin()) as survey:
             validate(survey, columns)
-            found = tallies(survey, domains, rows)
+            found = tallies(survey, domains, Counting(rows=rows))
     except DPReleaseError as error:
         told = "".join(traceback.format_exception(error))
         if any(secret in told for secret in SECRETS):
@@ -229,7 +229,9 @@ def settled(begin: Callable[[Mapping[str, ReadColumn]], Survey], invalid: Invali
     columns = {name: made_total(of, invalid) for name, of in FAULTY.items()}
     domains = [Domain((of.axis(name),)) for name, of in columns.items()]
     with held_open(begin(columns)) as survey:
-        found = tallies(survey, domains, 7, ADDED, None, None, columns, invalid)
+        found = tallies(
+            survey, domains, Counting(rows=7, adjacency=ADDED, columns=columns, invalid=invalid)
+        )
     return [(t.cells.tolist(), t.counts.tolist()) for t in found]
 
 

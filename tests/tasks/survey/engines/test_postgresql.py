@@ -11,7 +11,7 @@ from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import COUNT
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.reading import held_open
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests.tasks.ledger.test_postgresql import PASSWORD, fresh_url
 from tests.tasks.survey import test_forms as forms
@@ -68,7 +68,9 @@ def test_counts_are_added_up_in_the_engine(database):
     ibis.postgres.from_connection(database).create_table("survey", table)
     survey = open_postgresql(SOURCE, read, 14, counts="n")
     with held_open(survey):
-        (tally,) = tallies(survey, [Domain((AGE["age"].axis("age"),))], 14, counts="n")
+        (tally,) = tallies(
+            survey, [Domain((AGE["age"].axis("age"),))], Counting(rows=14, counts="n")
+        )
         assert (tally.cells.tolist(), tally.counts.tolist()) == ([30, 40], [9, 5])
     database.execute("UPDATE survey SET n = NULL WHERE age = 40")
     survey = open_postgresql(SOURCE, read, 9, counts="n")
@@ -85,7 +87,7 @@ def test_what_changes_meanwhile_is_not_seen(database):
         database.execute("UPDATE survey SET age = 987654321")
         database.execute("INSERT INTO survey VALUES (8)")
         validate(session, AGE)
-        (found,) = tallies(session, [domain], 5)
+        (found,) = tallies(session, [domain], Counting(rows=5))
         assert (found.cells.tolist(), found.counts.tolist()) == ([7], [5])
     assert session.table.get_backend().con.closed
 
@@ -111,7 +113,9 @@ def test_dates_without_parts_are_counted_and_stop_no_query(kind, database):
         with pytest.raises(DataError, match="'year', type: 5 rows"):
             validate(session, columns)
         (tally,) = tallies(
-            session, [Domain((columns["year"].axis("year"),))], 7, ADDED, invalid="clamp"
+            session,
+            [Domain((columns["year"].axis("year"),))],
+            Counting(rows=7, adjacency=ADDED, invalid="clamp"),
         )
     assert (tally.cells.tolist(), tally.counts.tolist()) == ([2025, 9999], [1, 6])
 

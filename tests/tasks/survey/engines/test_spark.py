@@ -19,7 +19,7 @@ from schemas.survey.unit import COUNT
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.linked import wide_records
 from tasks.survey.reading import held_open
-from tasks.survey.tally import tallies
+from tasks.survey.tally import Counting, tallies
 from tasks.survey.validate import validate
 from tests.bare import leave_out_audits, release, small_plan
 from tests.tasks.conftest import START_BRIEFLY
@@ -98,7 +98,7 @@ def test_counts_are_added_up_in_the_engine(spark, tmp_path):
     table = pa.table({"age": [7, 8, 7], "n": [2, 5, 2**40]})
     session = open_spark(at(spark, written(tmp_path / "a", table)), read, 7 + 2**40, counts="n")
     with held_open(session):
-        (found,) = tallies(session, [domain], 7 + 2**40, counts="n")
+        (found,) = tallies(session, [domain], Counting(rows=7 + 2**40, counts="n"))
     assert (found.cells.tolist(), found.counts.tolist()) == ([7, 8], [2 + 2**40, 5])
     broken = at(spark, written(tmp_path / "b", pa.table({"age": [7, 8], "n": [2, -5]})))
     session = open_spark(broken, read, 2, counts="n")
@@ -120,7 +120,7 @@ def catalogued(spark, tmp_path):
 def counted(session):
     with held_open(session):
         validate(session, AGE)
-        (found,) = tallies(session, [Domain((AGE["age"].axis("age"),))], 4)
+        (found,) = tallies(session, [Domain((AGE["age"].axis("age"),))], Counting(rows=4))
     return dict(zip(found.cells.tolist(), found.counts.tolist(), strict=True))
 
 
@@ -159,7 +159,7 @@ def test_files_that_change_meanwhile_are_refused(change, form, spark, catalogued
         else:
             pq.write_table(pa.table({"age": [9, 9]}), folder / "2.parquet")
         with pytest.raises(DataError, match=r"changed while they were read|could not be tallied"):
-            tallies(session, [Domain((AGE["age"].axis("age"),))], 4)
+            tallies(session, [Domain((AGE["age"].axis("age"),))], Counting(rows=4))
 
 
 def test_what_the_workers_send_does_not_grow_with_the_records(spark, tmp_path):
@@ -178,7 +178,7 @@ def sent(spark, folder: Path, rows: int) -> int:
     session = open_spark(at(spark, folder), AGE, rows)
     with held_open(session):
         validate(session, AGE)
-        tallies(session, [Domain((AGE["age"].axis("age"),))], rows)
+        tallies(session, [Domain((AGE["age"].axis("age"),))], Counting(rows=rows))
     context._jsc.sc().listenerBus().waitUntilEmpty()
     with log.open() as events:
         events.seek(before)
