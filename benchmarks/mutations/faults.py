@@ -582,8 +582,8 @@ FAULTS: tuple[Fault, ...] = (
     of_survey(
         "a row that stands for several records counts once",
         "tally",
-        "STEPS if weights else counts",
-        "STEPS if weights else None",
+        "STEPS if how.weights else how.counts",
+        "STEPS if how.weights else None",
         audit="plan of counts",
     ),
     of_survey(
