@@ -7,10 +7,10 @@ which the choice was made (``dpcore.estimates.selected``).
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from dpcore.estimates.selected import (
     telling_share,
 )
 from dpcore.model_formula import ModelFormula
-from dpcore.releases.counts.unit import TableOfCounts, Unit
+from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.model import ModelSection
@@ -136,40 +136,59 @@ def _of_counts(
 ) -> tuple[list[Stated], list[Stated], int]:
     """The sentences on contrasts, the sentences on shares of all records, and the number of shares
     considered. ``error``: the probability that not all of their intervals hold."""
-    considered: dict[tuple[Axis, ...], MeasuredColumns] = {}
-    sources = [each for each in released if _plain(each)]
-    units = [source.unit for source in sources]
-    # Sums of weights describe the population, so counts of respondents are not mixed with them.
-    unit = next((each for each in units if each.weighted), units[0] if units else Unit())
-    merged: dict[str, tuple[Axis, Integers]] = {}
-    for source in sources:
-        if source.unit != unit:
-            continue
-        of = source.release.domain.axes
-        assert isinstance(source.release, TableOfCounts)
-        for place, groups in source.release.as_measured(source.noisy).groups.items():
-            merged.setdefault(of[place].name, (of[place], groups))
-        for measured in _measured(source):
-            before = considered.get(measured.axes)
-            if before is None or measured.standard_error < before.standard_error:
-                considered[measured.axes] = measured
+    sources = _of_one_unit([each for each in released if _plain(each)])
     known = _known_beforehand(plan)
-    all_pairs = [m for m in considered.values() if len(m.axes) == 2 and _names(m) not in known]
-    all_alone = [m for m in considered.values() if len(m.axes) == 1]
-    alone, pairs = _most_precise(all_alone), _most_precise(all_pairs)
-    looked = sum(possible_parts(m.axes[0]) for m in all_alone)
-    looked += sum(possible_shares(m.axes) for m in all_pairs)
+    considered = [each for each in _considered(sources) if _names(each) not in known]
+    looked = sum(map(_number_of_shares, considered))
     if not looked:
         return [], [], 0
-    text, chance = Wording(plan, merged, unit.weighted), error / looked
+    text, chance = Wording(plan, _merged(sources), sources[0].unit.weighted), error / looked
+    shown = _most_precise(considered)
+    alone = [each for each in shown if len(each.axes) == 1]
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
         _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))
-        for m in pairs
+        for m in shown
+        if len(m.axes) == 2
         for given in (0, 1)
         if (contrast := strongest_contrast(m, chance, given)) is not None
     ]
     return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
+
+
+def _of_one_unit(sources: Sequence[Source]) -> list[Source]:
+    """The sources that count one unit: weights if any do, otherwise what the first one counts."""
+    # Sums of weights describe the population, so counts of respondents are not mixed with them.
+    first = sorted(sources, key=lambda source: not source.unit.weighted)[:1]
+    return [source for source in sources if source.unit == first[0].unit]
+
+
+def _considered(sources: Sequence[Source]) -> Iterable[MeasuredColumns]:
+    """The tables of one and two columns; of those with the same axes, the most precise one."""
+    found: dict[tuple[Axis, ...], MeasuredColumns] = {}
+    for measured in chain.from_iterable(map(_measured, sources)):
+        before = found.setdefault(measured.axes, measured)
+        if measured.standard_error < before.standard_error:
+            found[measured.axes] = measured
+    return found.values()
+
+
+def _merged(sources: Sequence[Source]) -> dict[str, tuple[Axis, Integers]]:
+    """By column, the axis whose cells a release merged into groups, and their groups."""
+    found: dict[str, tuple[Axis, Integers]] = {}
+    for source in sources:
+        assert isinstance(source.release, TableOfCounts)
+        axes = source.release.domain.axes
+        for place, groups in source.release.as_measured(source.noisy).groups.items():
+            found.setdefault(axes[place].name, (axes[place], groups))
+    return found
+
+
+def _number_of_shares(measured: MeasuredColumns) -> int:
+    """How many shares of a table a finding may state."""
+    if len(measured.axes) == 1:
+        return possible_parts(measured.axes[0])
+    return possible_shares(measured.axes)
 
 
 def _names(measured: MeasuredColumns) -> frozenset[str]:
