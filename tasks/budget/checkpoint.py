@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from dpcore.errors import InputError, LostLedgerError
 from tasks.bundle.sign import signing_key
 from tasks.ledger import Fault, Ledger
-from tasks.workplace.home import locked
+from tasks.workplace.home import locked, replacing
 from tasks.workplace.places import place
 
 if TYPE_CHECKING:
@@ -188,17 +188,9 @@ def _replace(path: Path, lines: list[str]) -> None:
     key, lines = signing_key(), [*lines, _number(lines)]
     text = "".join([*lines, *([_signature(key, lines)] if key else [])])
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                _open_as_before(path, file.fileno())
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
+        with replacing(path) as file:
+            file.write(text)
+            _open_as_before(path, file.fileno())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 

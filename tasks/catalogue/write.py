@@ -2,12 +2,12 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 
 from dpcore.errors import BundleError, InputError
 from tasks.catalogue.bundles import find_bundles
 from tasks.catalogue.page import catalogue_json, catalogue_page
+from tasks.workplace.home import replacing
 
 PAGE = "index.html"
 RECORD = "catalogue.json"
@@ -45,15 +45,8 @@ def _counted(number: int, one: str, more: str) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file in one step, so that readers see the old one or the new one."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp lets only the owner read it, but a site is for everybody
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with replacing(path) as file:
+        file.write(text)
+        os.fchmod(
+            file.fileno(), 0o644
+        )  # a temporary file is its owner's, but a site is everybody's
