@@ -206,6 +206,9 @@ MOST_FAULTS = 50
 """An error has at most this many lines; further faults are shown once these are corrected."""
 
 
+FROM_A_PACKAGE = "If another package brings it, install that package"
+
+
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
@@ -262,6 +265,8 @@ def _reason(fault: Any, section: type[BaseModel] | None) -> str:
         known = re.findall("'([^']*)'", limits.get("expected") or limits["expected_tags"])
         if len(known) > 1:
             text += suggestion(limits.get("tag", value), known)
+        if "open" in limits or limits.get("discriminator") == "'kind'":
+            text += f"{' ' if text.endswith('?') else '. '}{FROM_A_PACKAGE}"
     if fault["type"] == "union_tag_not_found":
         return f"must state its {fault['ctx']['discriminator']}".replace("'", "")
     if fault["type"] == "string_type" and isinstance(value, bool | int | float | date):

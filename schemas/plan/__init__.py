@@ -136,8 +136,8 @@ def published_plan(public: Mapping[str, Any]) -> Plan:
     except ValidationError as error:
         faults = written_faults(faults_of(error, document, Plan))
         raise BundleError(
-            "the plan in the manifest is not valid. Either it was changed, or another version of"
-            f" dprelease wrote it\n{faults}"
+            "the plan in the manifest is not valid: it was changed, another version of dprelease wrote"
+            f" it, or a package that brings one of its kinds is not installed\n{faults}"
         ) from None
 
 

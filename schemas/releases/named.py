@@ -15,7 +15,7 @@ def one_of(names: Callable[[], Collection[str]]) -> tuple[Any, ...]:
             *most, last = (f"'{name}'" for name in names())
             expected = f"{', '.join(most)} or {last}"
             raise PydanticCustomError(
-                "literal_error", "Input should be {expected}", {"expected": expected}
+                "literal_error", "Input should be {expected}", {"expected": expected, "open": True}
             )
         return value
 

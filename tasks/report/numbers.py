@@ -30,9 +30,35 @@ SHARE = "share of the records"
 COUNTED = ("noisy_count", "lower_90", "upper_90")
 
 
+def draw_rows(source: Source) -> Drawn:
+    """The first table as it is published, and the meaning of its columns; for kinds without a chart."""
+    if not source.record.tables:
+        return Drawn()
+    file = source.record.tables[0]
+    table = source.read(file)
+    columns = [[_text(value) for value in table[name].tolist()] for name in file.columns]
+    title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
+    if len(columns) and len(columns[0]) == 1:
+        named = zip(file.columns, columns, strict=True)
+        notes = [f"{file.descriptions[name]}: {value}." for name, (value,) in named]
+        return Drawn((), [*notes, *(stated.statement for stated in file.uncertainty)])
+    notes = [f"`{name}`: {file.descriptions[name]}." for name in file.columns]
+    notes += [stated.statement for stated in file.uncertainty]
+    rows = DataTable(title, [*file.columns], [*zip(*columns, strict=True)], file.place)
+    return Drawn((), notes, [rows])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}" if np.isfinite(value) else UNKNOWN
+    return "" if value is None else str(value)
+
+
 def draw_number(source: Source) -> Drawn:
     """Notes, and a bar with its interval for each row, from the first column with an error statement."""
     file = source.record.tables[0]
+    if not file.uncertainty or not {"lower_90", "upper_90"} <= set(file.columns):
+        return draw_rows(source)
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
     described, about = source.plan.described_columns, file.about.get(stated[0])

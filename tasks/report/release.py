@@ -28,6 +28,7 @@ from tasks.report.numbers import (
     draw_estimates,
     draw_levels,
     draw_number,
+    draw_rows,
     draw_values,
 )
 from tasks.report.parts import DataTable, Drawn, Source
@@ -113,7 +114,7 @@ def release_part(source: Source) -> ReportPart:
         headed(section),
         f"{section.words}: {record.title}. Release {record.name}, by the mechanism {record.mechanism},"
         f" at {price}.",
-        CHARTS[chart](source) if chart else Drawn(),
+        CHARTS[chart](source) if chart else draw_rows(source),
         error_table(record),
         record.files[:MOST_FILES],
         max(len(record.files) - MOST_FILES, 0),

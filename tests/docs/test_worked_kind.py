@@ -104,6 +104,9 @@ def test_a_plan_with_a_kind_of_another_package_is_audited_and_published(package:
     assert (
         10 < width < 90
     )  # half of 400 even records need 50; at most 32 are missed, nine in ten times
+    page = (bundle / "report.html").read_text()
+    assert f"holds half of the records: {width:.6g}." in page
+    assert "With probability 90% the fullest interval" in page
 
 
 @pytest.mark.slow
@@ -112,6 +115,7 @@ def test_without_the_package_its_plan_is_refused_with_the_kinds_that_there_are(p
     assert run.returncode != 0
     assert "shortest-half" in run.stderr
     assert "'histogram'" in run.stderr
+    assert "If another package brings it, install that package" in run.stderr
     assert "Traceback" not in run.stderr
 
 
@@ -122,3 +126,27 @@ def test_a_package_that_cannot_be_loaded_is_named(package: Path):
     assert run.returncode != 0
     assert "the kind 'shortest-half' (nowhere.at_all) cannot be loaded" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+NUMBER = """
+import schemas.plan
+from docs.worked_kind.shortest_half import ShortestHalf
+
+ShortestHalf.chart = "number"
+"""
+
+
+@pytest.mark.slow
+def test_a_number_without_an_interval_is_published_all_the_same(package: Path):
+    run = dprelease(package, program=NUMBER + RELEASE)
+    assert run.returncode == 0, run.stderr
+    page = (package / "out" / "people" / "r" / "report.html").read_text()
+    assert "holds half of the records: " in page
+
+
+@pytest.mark.slow
+def test_a_bundle_of_a_removed_package_names_the_package_as_a_cause(package: Path):
+    assert dprelease(package, program=RELEASE).returncode == 0
+    run = dprelease(package, "verify", "out/people/r", site=False)
+    assert run.returncode == 6
+    assert "a package that brings one of its kinds is not installed" in run.stderr
