@@ -92,7 +92,7 @@ ASK = "ask"
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierAnswer:
     """An earlier release that answers the same question.
 
     ``plan`` has the earlier title and requester; ``at`` is the time when it was drawn, or reserved if it
@@ -113,7 +113,7 @@ class Earlier:
         return f"this was asked on {self.at[:10]} and is not published; nothing more is charged"
 
 
-def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
+def asked_before(plan: Plan, name: str, ledger: Ledger) -> EarlierAnswer | None:
     """The newest release that answers the same question about the agency's plan ``name``, if any.
 
     A release of earlier data also counts until it is published or rejected, so that nobody loses its
@@ -134,7 +134,7 @@ def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
         answered = bool(ledger.seals(plan.dataset, release_id))
         settled = answered or (decision is not None and not decision.approved)
         if not (settled and _data_changed(plan, _at(charges), ledger)):
-            return Earlier(same, release_id, _at(charges), answered)
+            return EarlierAnswer(same, release_id, _at(charges), answered)
     return None
 
 

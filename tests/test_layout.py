@@ -1,6 +1,7 @@
 """The house has no circles, and the tests mirror it."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -49,6 +50,14 @@ def circle(root: Path) -> list[str]:
     except CycleError as error:
         return error.args[1][::-1]  # each imports the next
     return []
+
+
+def test_every_class_has_a_name_of_its_own():
+    product = (file for name, file in modules(ROOT).items() if not name.startswith("benchmarks"))
+    trees = [ast.parse(file.read_text()) for file in product if "test_" not in file.name]
+    names = Counter(n.name for tree in trees for n in tree.body if isinstance(n, ast.ClassDef))
+    assert len(names) > 400
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 @pytest.mark.slow

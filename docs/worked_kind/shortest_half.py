@@ -94,6 +94,8 @@ class ShortestHalfSection(ReleaseSection):
     mechanism: Literal["exponential"] = "exponential"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        if survey.weights:
+            raise ValueError("kind: counts every record once, but the plan states weights")
         axis = declared(survey.columns, self.column, "column").axis(self.column)
         return ShortestHalf(
             self.name, domain_of([axis]), survey.rows, share, adjacency=survey.adjacency

@@ -59,11 +59,13 @@ def audit_price(
     """
     release, each = tables[0].release, max(1, draws // len(tables))
     event = release.mechanism.event
+    lost = [
+        lost_more(event, score(sides.draw(0, each, source)), error / len(tables))
+        for sides in tables
+        for score in sides.scores()[:1]
+    ]
     found = priced_below(event, release.mechanism.one_by_one, release.share)
-    for sides in tables:
-        for score in sides.scores()[:1]:
-            ratios = score(sides.draw(0, each, source))
-            found += lost_more(event, ratios, error / len(tables))
+    found += [max(filter(None, lost))[1]] if any(lost) else []
     return AuditedPrice(tuple(dict.fromkeys(found)))
 
 
@@ -100,19 +102,20 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
     return found
 
 
-def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
-    """How stated log-ratios (n,) of independent outputs contradict the price, in words."""
+def lost_more(event: Event, ratios: Floats, error: float) -> tuple[float, str] | None:
+    """A loss by which stated log-ratios (n,) of independent outputs contradict the price, and words."""
     alpha, price = event.pure_alpha, event.concentrated
     most = float(np.abs(ratios).max())
     if alpha is not None and not event.spent_gamma and most > float(alpha) * (1 + ROUNDING):
-        return [f"an output has a loss of {most:.3g}, and alpha is {float(alpha):.3g}"]
+        return most, f"an output has a loss of {most:.3g}, above the alpha of {float(alpha):.3g}"
     if price is None or price[1] or event.spent_gamma:
-        return []
+        return None
     rho = float(price[0])
     logs = [(a - 1) * float(ratios.sum() - len(ratios) * a * rho) for a in ORDERS]
     if float(logsumexp(logs)) - math.log(len(ORDERS)) < math.log(1 / error):
-        return []
-    return [f"the mean loss is {float(ratios.mean()):.3g}, and rho is {rho:.3g}"]
+        return None
+    mean = float(ratios.mean())
+    return mean, f"the mean loss is {mean:.3g}, and rho is {rho:.3g}"
 
 
 def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:

@@ -43,14 +43,14 @@ LEARNED = 1_000
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTables:
     """A release on two tables, with outputs reduced to single numbers."""
 
     draws: ReleaseDraws
     score: Score
 
     @classmethod
-    def of(cls, draws: ReleaseDraws, source: RandomSource) -> Scored:
+    def of(cls, draws: ReleaseDraws, source: RandomSource) -> ScoredTables:
         """Reduce outputs by the stated score, or by a learned one."""
         stated = draws.scores()
         return cls(draws, stated[0] if stated else _learned(draws, source))
@@ -80,7 +80,7 @@ class Search:
 
     release: Release
     tables: tuple[str, ...]
-    audited: tuple[Scored, ...]
+    audited: tuple[ScoredTables, ...]
     search: int
     draws: int
 
@@ -90,7 +90,7 @@ class Search:
         pairs = covered(release, PAIRS)
         draws = [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
         most = NUMBERS // draws[0].width
-        audited = tuple(Scored.of(each, source) for each in draws)
+        audited = tuple(ScoredTables.of(each, source) for each in draws)
         tables = tuple(pair.description for pair in pairs)
         return cls(release, tables, audited, min(SEARCH, most), min(DRAWS, most))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from schemas.survey.cells import Numbers
 
 
-class Condition(NamedTuple):
+class AskedIf(NamedTuple):
     """A column, a sign and ``values``, as in the questionnaire. Only = and != allow several values."""
 
     column: str
@@ -26,5 +26,5 @@ class Question:
     keys: Mapping[str, Any]
     numbers: Numbers | None = None
     role: str = ""
-    universe: Sequence[Condition] = ()
+    universe: Sequence[AskedIf] = ()
     answered: bool = False

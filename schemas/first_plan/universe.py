@@ -20,7 +20,7 @@ from typing import Any
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
-from schemas.first_plan.question import Condition, Question
+from schemas.first_plan.question import AskedIf, Question
 from schemas.survey.cells import MOST_VALUES, Numbers
 from schemas.survey.found import OPEN
 
@@ -41,13 +41,13 @@ _OUTSIDE_QUOTES = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'
 _AND, _OR = (re.compile(rf"\s+{word}\s+{_OUTSIDE_QUOTES}", re.I) for word in ("and", "or"))
 
 
-def read_universe(place: str, text: str) -> list[Condition]:
+def read_universe(place: str, text: str) -> list[AskedIf]:
     """The conditions in a text; all must be true.
 
     >>> [tuple(each) for each in read_universe("line 2", "WORKS = 1 or 2 and AGE >= 16")]
     [('WORKS', '=', ['1', '2']), ('AGE', '>=', ['16'])]
     """
-    found = list[Condition]()
+    found = list[AskedIf]()
     for part in _AND.split(text) if text else ():
         if not (match := _CONDITION.fullmatch(part)):
             raise InputError(
@@ -58,7 +58,7 @@ def read_universe(place: str, text: str) -> list[Condition]:
         values = [re.sub('^"(.*)"$', r"\1", each) for each in _OR.split(after)]
         if len(values) > 1 and sign not in ("=", "==", "!="):
             raise InputError(f"{place}: {part!r} has several values; only = and != may")
-        found.append(Condition(column, sign.replace("==", "="), values))
+        found.append(AskedIf(column, sign.replace("==", "="), values))
     return found
 
 
@@ -69,7 +69,7 @@ def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
     excludes everybody.
     """
     found = {**questions}
-    known: dict[str, tuple[Condition, ...]] = {}
+    known: dict[str, tuple[AskedIf, ...]] = {}
     for name, question in questions.items():
         conditions = _with_those_before(questions, name, (), known)
         for column, each in _by_column(conditions).items():
@@ -91,8 +91,8 @@ def _with_those_before(
     questions: Mapping[str, Question],
     name: str,
     chain: Sequence[str],
-    known: dict[str, tuple[Condition, ...]],
-) -> tuple[Condition, ...]:
+    known: dict[str, tuple[AskedIf, ...]],
+) -> tuple[AskedIf, ...]:
     """The conditions of a column and, recursively, of the columns in these conditions, each once.
 
     ``chain``: the columns whose conditions led to this one; ``known``: a cache of conditions by column,
@@ -100,7 +100,7 @@ def _with_those_before(
     """
     if name in known:
         return known[name]
-    found: dict[str, Condition] = {}
+    found: dict[str, AskedIf] = {}
     for condition in questions[name].universe:
         column, path = condition.column, [*chain, name]
         if column not in questions:
@@ -162,8 +162,8 @@ def _implied(
                 yield dict(zip(asked, inside, strict=True)), name, answers
 
 
-def _by_column(conditions: Sequence[Condition]) -> dict[str, list[Condition]]:
-    found: dict[str, list[Condition]] = {}
+def _by_column(conditions: Sequence[AskedIf]) -> dict[str, list[AskedIf]]:
+    found: dict[str, list[AskedIf]] = {}
     for condition in conditions:
         found.setdefault(condition.column, []).append(condition)
     return found
@@ -181,7 +181,7 @@ def _answers(question: Question) -> Stated | None:
 
 
 def _sides(
-    question: Question, conditions: Sequence[Condition], place: str
+    question: Question, conditions: Sequence[AskedIf], place: str
 ) -> tuple[list[Stated], list[Stated]]:
     """The values or ranges that satisfy all conditions on a column, and all others."""
     values = question.keys.get("categories", question.keys.get("levels", OPEN))
@@ -203,7 +203,7 @@ def _sides(
     return inside, outside
 
 
-def _test_of(condition: Condition, values: Sequence[Any], place: str) -> Callable[[Any], bool]:
+def _test_of(condition: AskedIf, values: Sequence[Any], place: str) -> Callable[[Any], bool]:
     """A function that tests a category or level by a condition; values are ordered as numbers."""
     named = [_listed(text, values, place) for text in condition.values]
     if condition.sign in ("=", "!="):
@@ -223,7 +223,7 @@ def _listed(text: str, values: Sequence[Any], place: str) -> Any:
 
 
 def _ranges(
-    numbers: Numbers, conditions: Sequence[Condition], place: str
+    numbers: Numbers, conditions: Sequence[AskedIf], place: str
 ) -> tuple[list[Stated], list[Stated]]:
     unit, top = numbers.step_or_one or Decimal(1), numbers.upper + 1
     cuts, tests = {numbers.lower, top}, list[tuple[str, list[Decimal]]]()

@@ -53,7 +53,7 @@ def audit_shortly(plan: Plan) -> list[AuditResult]:
 def require_passed(plan: Plan, results: list[AuditResult]) -> None:
     """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
     failed = [
-        f"{label(plan, result)} ({', '.join(result.faults)})"
+        f"{label(plan, result)} ({'; '.join(result.faults)})"
         for result in results
         if not result.passed
     ]

@@ -24,7 +24,7 @@ from tasks.bundle.verify import read_manifest
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierRuns:
     """The bundles of runs 1..run-1 of a series, in order."""
 
     bundles: Sequence[BundleReader]
@@ -38,7 +38,7 @@ class Earlier:
         return [(bundle.plan.built[name], bundle.draw(name)) for bundle in self.bundles]
 
 
-def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
+def earlier_runs(plan: Plan, release_id: str, published: Path) -> EarlierRuns:
     """Find the earlier runs of the plan's series among the bundles in the folder ``published``.
 
     Raises ``InputError`` if one of them is missing or cannot be read, or another release has published
@@ -46,7 +46,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
     """
     series = plan.series
     if series is None:
-        return Earlier(())
+        return EarlierRuns(())
     runs: dict[int, Path] = {}
     for path in folders_in(published).values():
         try:
@@ -72,4 +72,4 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
             f" {'bundle of run' if len(missing) == 1 else 'bundles of runs'} {', '.join(missing)}:"
             " release them first, or name their folder with --out"
         )
-    return Earlier([open_bundle(runs[run]) for run in range(1, series.run)])
+    return EarlierRuns([open_bundle(runs[run]) for run in range(1, series.run)])

@@ -27,7 +27,7 @@ NEARLY = 0.9
 """An interval that covers this fraction of the range between the bounds says nothing about a mean."""
 
 
-class Answer(NamedTuple):
+class Statement(NamedTuple):
     """A sentence; ``leaves_open``: whether the noise is too large for an answer."""
 
     sentence: str
@@ -70,19 +70,19 @@ class GroupMean(NamedTuple):
 
 def compared_groups(
     title: str, groups: Sequence[GroupMean], noise: str, what: str = "the mean"
-) -> Answer:
+) -> Statement:
     """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
     if no difference is clear; ``what``: the mean, or the share of an event."""
     groups = [group for group in groups if not group.unknown]
     if not groups:
-        return Answer(f"{title}: the noise is too large for any mean.", leaves_open=True)
+        return Statement(f"{title}: the noise is too large for any mean.", leaves_open=True)
     if len(groups) == 1:
-        return Answer(f"{title}: {what} is {groups[0].text}.")
+        return Statement(f"{title}: {what} is {groups[0].text}.")
     # All pairs are compared, because the largest and the smallest mean may be the least certain.
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
-        return Answer(f"{title}: {noise} it open whether groups differ.", leaves_open=True)
-    return Answer(f"{title}: {what} is {more.text}, and {less.text}.")
+        return Statement(f"{title}: {noise} it open whether groups differ.", leaves_open=True)
+    return Statement(f"{title}: {what} is {more.text}, and {less.text}.")
 
 
 def releases_of_means(sources: Sequence[Source]) -> list[Source]:
@@ -100,7 +100,7 @@ def number_of_means(source: Source) -> int:
     return release.groups if isinstance(release, RatioMean) else 1
 
 
-def answer_of_means(source: Source, chance: float) -> Answer:
+def answer_of_means(source: Source, chance: float) -> Statement:
     """The answer from one release; each interval misses with probability at most ``chance``."""
     release, columns = source.release, source.plan.described_columns
     assert isinstance(release, RatioMean | Mean)

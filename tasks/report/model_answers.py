@@ -20,7 +20,7 @@ from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, plain_name
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
-from tasks.report.answers import Answer, GroupMean, compared_groups
+from tasks.report.answers import GroupMean, Statement, compared_groups
 from tasks.report.cells import Columns, called
 from tasks.report.parts import read_columns
 from tasks.report.release import headed
@@ -82,7 +82,7 @@ class Model(NamedTuple):
 
 def answers_of_models(
     plan: Plan, manifest: Manifest, bundle: Path, chance: float
-) -> tuple[list[Answer], int]:
+) -> tuple[list[Statement], int]:
     """An answer for each model, and the number of coefficients from which they were chosen. With
     probability at most ``chance``, at least one interval misses."""
     models = [*_models(plan, manifest, bundle)]
@@ -126,7 +126,7 @@ def _is_level(term: str) -> bool:
     return term == CONSTANT or all("[" in part and "[T." not in part for part in factors)
 
 
-def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
+def _of_means(columns: Columns, model: Model, wide: float) -> Statement:
     """A sentence on the mean of all, or on the two groups whose means differ most."""
     groups, response = [], ModelFormula.read(model.formula).response
     name = column_of(columns, response)
@@ -173,7 +173,7 @@ def _event(columns: Columns, response: str) -> str:
     return f"“{called(column, columns)}” {is_value(value)}"
 
 
-def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
+def _of_terms(columns: Columns, model: Model, wide: float) -> Statement | None:
     """A sentence on the clearest of the terms whose columns are in no other term; None without any.
 
     With an interaction, a slope belongs to one group only, and means little by itself.
@@ -184,14 +184,14 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
     term = max(alone, key=lambda each: abs(each.estimate) / each.error)
     if abs(term.estimate) <= wide * term.error:
         says = "given sampling error and noise, no term clearly differs from zero"
-        return Answer(f"{model.title}: {says}.", leaves_open=True)
+        return Statement(f"{model.title}: {says}.", leaves_open=True)
     response, gaussian = ModelFormula.read(model.formula).response, model.family == "gaussian"
     logged, doubled = _logged(columns, response) if gaussian else "", _logged(columns, term.name)
     known = (response, logged), (term.name, doubled)
     if any(CALL.search(w) and not (words or COMPARED.search(w)) for w, words in known):
         name = term_name(columns, model.names, term.name)
         says = f"the coefficient of “{name}” is {_interval(term, wide, multiplies=False)}"
-        return Answer(f"{model.title}: {says}.")
+        return Statement(f"{model.title}: {says}.")
     if doubled:
         term = Term(term.name, term.estimate * math.log(2), term.error * math.log(2))
     many = 1 if doubled or (gaussian and not logged) else _steps(columns, term)
@@ -213,7 +213,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
         else _condition(columns, model, term.name, many)
     )
     others = ", if the other terms are equal" * (len(model.terms) > 1)
-    return Answer(f"{model.title}: {changes} {where}{others}.")
+    return Statement(f"{model.title}: {changes} {where}{others}.")
 
 
 def _logged(columns: Columns, written: str) -> str:

@@ -78,7 +78,7 @@ CERTAIN = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class ScoreTail:
     """The tail of scores at possible radii ``lengths`` (m,).
 
     ``excess``, ``longer``: (t, m) root mean squares of the excess (of the mean and a fraction of the
@@ -98,7 +98,7 @@ class Tail:
         longest: Floats,
         weights: bool = False,
         unseen: float = 1.0,
-    ) -> Tail:
+    ) -> ScoreTail:
         """The tail from noisy counts (t, ends + 1) of the scores between ``ends``, below and above
         them.
 
@@ -174,7 +174,7 @@ def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats, Flo
     return mean, number**2 + 1 / known, -(left + np.log(known)) / 2
 
 
-def _excess_at(radius: Floats, tail: Tail) -> Floats:
+def _excess_at(radius: Floats, tail: ScoreTail) -> Floats:
     """The excess (t, 1) of scores that are cut at ``radius`` (t,)."""
     place = np.searchsorted(tail.lengths, radius, side="right") - 1
     return np.take_along_axis(tail.excess, np.maximum(place, 0)[:, None], axis=1)
@@ -272,7 +272,7 @@ class CutScores(ModelSums):
         p, longest = self.terms.size, self._longest(point)
         weights = self.design.steps > 0
         unseen = UNSEEN if self.family == "gaussian" and p > 1 else 1.0
-        tail = Tail.of(self.lengths, counts, noise, longest, weights, unseen)
+        tail = ScoreTail.of(self.lengths, counts, noise, longest, weights, unseen)
         moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
         radii = np.maximum(tail.lengths, self.radii["shortest"])
         variance = (by_noise[:, None] * radii) ** 2

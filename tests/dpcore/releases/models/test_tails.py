@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.releases.models.tails import FINE, Tail, least_error
+from dpcore.releases.models.tails import FINE, ScoreTail, least_error
 
 ENDS = 2.0 ** (np.arange(11) / 2)
 ROWS = 100_000
@@ -15,11 +15,11 @@ SURVIVAL = {
 FAR = 1000.0
 
 
-def counted(survival, noise: float, seed: int = 0, longest: float = FAR) -> Tail:
+def counted(survival, noise: float, seed: int = 0, longest: float = FAR) -> ScoreTail:
     beyond = 0.3 * ROWS * np.r_[1 / 0.3, survival(ENDS), 0.0]
     random = np.random.default_rng(seed)
     counts = -np.diff(beyond) + noise * random.normal(size=len(ENDS) + 1)
-    return Tail.of(ENDS, counts[None], np.array([noise]), np.array([longest]))
+    return ScoreTail.of(ENDS, counts[None], np.array([noise]), np.array([longest]))
 
 
 @pytest.mark.parametrize("law", SURVIVAL)
@@ -47,7 +47,7 @@ def test_many_scores_just_below_the_tail_do_not_make_it_shorter():
     beyond = 0.05 * ROWS * np.r_[1, SURVIVAL["pareto"](ENDS)[1:], 0.0]
     counts = np.r_[0.6 * ROWS, -np.diff(beyond)]
     counts[1] += 0.35 * ROWS
-    tail = Tail.of(ENDS, counts[None], np.array([1.0]), np.array([FAR]))
+    tail = ScoreTail.of(ENDS, counts[None], np.array([1.0]), np.array([FAR]))
     at = np.arange(4.0, FAR, 0.001)
     true = 0.05 * ROWS * SURVIVAL["pareto"](at).sum() * 0.001
     assert 0.7 * true < tail.excess[0, 2 * FINE] < 1.5 * true
