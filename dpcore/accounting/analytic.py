@@ -102,7 +102,7 @@ def covers_rounded(
     beta: Fraction,
     inherited: Inherited,
 ) -> bool:
-    """Whether discrete Gaussian noise is proved (alpha, beta)-DP as rounded continuous noise."""
+    """Whether discrete Gaussian noise is (alpha, beta)-DP by the proof for rounded continuous noise."""
     usable = [
         part
         for part in ROUNDINGS

@@ -61,9 +61,9 @@ def loss_lower_bound(
 ) -> Floats:
     """A lower confidence bound for alpha; it fails with chance ``error``, and may be minus infinity.
 
-    The outcome has ``hits`` in ``draws`` from the table where it is likelier, and ``other_hits`` in
-    ``other_draws`` from its neighbour.  It must not be chosen on these draws; if k outcomes are tried
-    on them, each gets a k-th of the error.
+    The outcome occurred in ``hits`` of ``draws`` draws from the table where it is likelier, and in
+    ``other_hits`` of ``other_draws`` draws from the neighbouring table.  It must not be chosen on these
+    draws; if k outcomes are tried on them, each gets a k-th of the error.
     """
     low = probability_lower(hits, draws, error / 2) - beta
     high = probability_upper(other_hits, other_draws, error / 2)

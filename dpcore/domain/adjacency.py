@@ -94,8 +94,8 @@ class Adjacency:
         return rows if self.public_rows else MARGIN * rows
 
     def taper(self, records: int, most: int) -> float:
-        """The factor a(N) by which each of N = ``records`` (private) counts in a sum of at most
-        ``most``.
+        """The weight a(N) of each record in a sum over N = ``records`` records (N is private); the
+        weights add up to at most ``most``.
 
         The factor and its product with a count have a relative error of at most ``TAPER_ERROR``.
         """

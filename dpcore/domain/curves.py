@@ -82,7 +82,8 @@ class RecordCurves:
         return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
 
     def of(self, codes: Integers) -> tuple[Integers, Booleans]:
-        """The curves v (j, T) of records with codes (k, T) and any value, and a mask (k,) of these."""
+        """The curves v (j, T) of those j of k records, with codes (k, T), that have a value, and a mask
+        (k,) that selects them."""
         present: Booleans = codes <= self.reach
         known: Booleans = np.any(present, axis=1)
         found = codes[known]

@@ -36,7 +36,7 @@ def by_word(cells: Integers) -> Sequence[Integers]:
 
 
 def in_words(words: Integers) -> Integers:
-    """The cells (k,) of one word, (1, k), or (k, words) of several words, (words, k)."""
+    """Cells from their words (words, k): (k,) if there is one word, otherwise (k, words)."""
     return words[0] if len(words) == 1 else np.ascontiguousarray(words.T)
 
 

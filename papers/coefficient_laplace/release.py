@@ -46,8 +46,8 @@ class CoefficientDensity(WhitenedDensity):
         """A bound: the largest distance between points of a grid, plus a bound for points in between.
 
         Each of two records may be up to half a step from the nearest grid point.
-        The bound is also at most that of a record with all functions at their largest; the constant
-        function counts if its coefficient is noisy.
+        Nor can one record exceed the sum of the largest values of all functions, plus 1 for the constant
+        function if its coefficient gets noise.
         """
         from scipy.spatial.distance import pdist  # slow to import, and few plans need it
 

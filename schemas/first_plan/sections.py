@@ -323,7 +323,10 @@ class ColumnUse:
         )
 
     def pairs(self, wish: Wish) -> PlannedRelease:
-        columns, why = [*wish.columns], "Counts of all pairs of columns, in cells made for readers."
+        columns, why = (
+            [*wish.columns],
+            "Counts for every pair of columns, in bins coarse enough to read.",
+        )
         keys: dict[str, Any] = {"name": "all-pairs", "kind": "margins", "columns": columns}
         keys |= {"ways": min(2, len(columns)), **self._bins(columns, many=False)}
         return self._counts(PlannedRelease(keys, {"": why}, (wish,)))
@@ -345,7 +348,7 @@ class ColumnUse:
             columns = [name for name in self.columns if name in held]
             keys = {"name": "tables", "kind": "margins", "columns": columns, "sets": sets}
         keys |= self._bins(keys["columns"], many=False)
-        why = {"": "Counts in cells made for readers."}
+        why = {"": "Counts, in bins coarse enough to read."}
         return self._counts(PlannedRelease(keys, why, tuple(wishes)))
 
     def mean(self, wish: Wish) -> PlannedRelease:

@@ -128,7 +128,7 @@ class Linked(Section):
     ) -> MicrodataSection:
         """A section of synthetic records over wide columns.
 
-        The name of a member's column means this column of every member, also in bins and rules. By
+        The name of a member's column stands for this column of every member, also in bins and rules. By
         default these pairs are measured: two columns of one member; one column of two members, if both
         are among the first three or adjacent; and ``size`` with each shared column and each column of
         the first member. The weight of a table is the square of its number of cells, like the squared

@@ -23,7 +23,7 @@ class CheckedBundle:
 class UnlistedBundle:
     """A bundle that is not listed because it is damaged, or because another copy is listed.
 
-    ``reason``: why, with the bundle's path relative to the folder.
+    ``reason``: why it is not listed; the text names the bundle by its path relative to the folder.
     """
 
     reason: str

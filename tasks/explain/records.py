@@ -23,7 +23,7 @@ FAR = 1 / 3
 
 
 def records_text(plan: Plan) -> Iterator[str]:
-    """A line for each release from which records are drawn, if a histogram is better for them."""
+    """A line for each release of synthetic records for which one histogram would be more accurate."""
     for i, section in enumerate(plan.releases):
         drawn = any(table.from_ == section.name for table in plan.synthesis)
         release = plan.built[section.name]

@@ -28,7 +28,7 @@ def how_supported(
     """Text on how well the release determines pairs and triples of columns, and how closely the records
     follow it.
 
-    ``follows``: as in ``Release``; sets in which one column follows from another are not counted.
+    ``follows``: as in ``Samplable``; sets in which one column follows from another are not counted.
     """
     ways = supported["ways"]
     listed_sources = zip(
@@ -37,7 +37,7 @@ def how_supported(
     derived = {name for name, source in listed_sources if source}
     roots = [follows.get(name, name) for name in columns if name not in derived]
     pairs, triples = untied(roots, 2), untied(roots, 3)
-    text = "The one column is supported by the release."
+    text = "The records have one column, which the release measures."
     if np.any(ways == 2):
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. Noise and fit"

@@ -143,8 +143,8 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
     found = _described(
         f"source.{quote(source.table)}",
         connection,
-        f"{source.database}: the table {source.table!r} cannot be read; a view may read tables of this"
-        " file alone",
+        f"{source.database}: the table {source.table!r} cannot be read; if it is a view, it may read"
+        " only tables of this file",
     )
     # Under a column's collation different texts may be equal; bytes have no collation.
     bytewise = {

@@ -172,7 +172,7 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(
                 "expected L1 error of the table",
                 self.unit.scaled(expected),
-                f"of noisy_count; {in_wrong:.1%} of the {self.unit.things} in wrong cells",
+                f"sum over all cells; {in_wrong:.1%} of the {self.unit.things} in wrong cells",
             ),
         )
 

@@ -61,7 +61,7 @@ def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeyp
     bare.release(plan, "r1", tmp_path / "out")
     assert "survey/r1/people" in witness.read_text()
     shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
-    with pytest.raises(LostLedgerError, match="lacks the draw survey/r1/") as stopped:
+    with pytest.raises(LostLedgerError, match="lists the draw survey/r1/") as stopped:
         bare.release(plan, "r1", tmp_path / "elsewhere")
     assert stopped.value.exit_code == 6
     assert Ledger(ledger_url()).spent("survey") == Budget()
