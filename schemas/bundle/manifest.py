@@ -311,6 +311,11 @@ class Manifest(Section):
     versions: dict[str, str]
 
     @property
+    def draws(self) -> dict[str, str]:
+        """The digest of each release's draw, by its name."""
+        return {record.name: record.draw_sha256 for record in self.releases}
+
+    @property
     def tables(self) -> list[TableFile]:
         """Every table of the bundle, in order."""
         files = [file for record in self.releases for file in (*record.files, record.draw)]

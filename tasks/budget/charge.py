@@ -122,7 +122,7 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     else:
         charges = ledger.release(manifest.dataset, manifest.release_id) if ledger else {}
         drawn = {name: charge.digest for name, charge in charges.items()}
-        known = drawn == {record.name: record.draw_sha256 for record in manifest.releases}
+        known = drawn == manifest.draws
     if not known:
         raise LostLedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"

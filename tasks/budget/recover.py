@@ -103,7 +103,7 @@ def _require_genuine(bundle: BundleReader) -> None:
         verify_signature(bundle.path, key.public_key())
     if checkpoint_file():
         seen = seen_draws(bundle.manifest.dataset, bundle.manifest.release_id)
-        if seen != {record.name: record.draw_sha256 for record in bundle.manifest.releases}:
+        if seen != bundle.manifest.draws:
             raise BundleError(
                 f"{bundle.path}: the witness does not list these draws, so the bundle may be forged:"
                 " withdraw it"

@@ -304,9 +304,7 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
         raise ApprovalError(f"{target} is published, but was {decision}: withdraw this bundle")
     charges = ledger.release(plan.dataset, release_id)
     drawn = {name: charge.digest for name, charge in charges.items()}
-    if manifest.plan_digest != plan.digest or drawn != {
-        record.name: record.draw_sha256 for record in manifest.releases
-    }:
+    if manifest.plan_digest != plan.digest or drawn != manifest.draws:
         raise BundleError(
             f"{target} is the bundle of another plan or another draw, and a published bundle is never"
             " changed: use another release id or another folder"
