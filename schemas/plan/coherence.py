@@ -326,7 +326,8 @@ def _judged(plan: PlanDocument) -> None:
     sources = {table.name: table.from_ for table in plan.synthesis}
     for name in plan.judging:
         source = plan.built[sources[plan.section(name).judges]]
-        if source.domain.axes != plan.built[name].domain.axes:
+        # The source may also have columns that compare two others, which no criterion is about.
+        if not set(plan.built[name].domain.axes) <= set(source.domain.axes):
             raise ValueError(
                 f"releases: {name!r} cannot compare the records of {source.name!r}, which has different"
                 " cells; draw them from a histogram, margins or microdata-margins"

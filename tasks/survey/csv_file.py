@@ -9,6 +9,7 @@ import glob
 import gzip
 import io
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -127,6 +128,12 @@ def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | Non
     if found is None or found[1] not in FAULTS:
         return None
     return f"line {_line_at(file.path, found[0] - 1)} {FAULTS[found[1]]}"
+
+
+def ends_in_quotes(path: Path) -> bool:
+    """Whether a quoted field has no end."""
+    ((inside, _),) = deque(_pieces(path), maxlen=1)
+    return inside
 
 
 def _line_at(path: Path, place: int) -> int:

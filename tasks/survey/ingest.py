@@ -39,7 +39,7 @@ from schemas.survey.reading import (
 )
 from schemas.survey.source import TableSource
 from tasks.survey.counts import wrong_counts, wrong_rows
-from tasks.survey.csv_file import csv_fault, with_one_line_end
+from tasks.survey.csv_file import CSVFile, csv_fault, ends_in_quotes, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
 from tasks.survey.private_file import (
@@ -142,6 +142,15 @@ def _copied(
             return _copy(connection, relation, columns, counts)
         raise DataError(f"{source}: {too_little_memory()}")
 
+    def from_csv(file: CSVFile) -> int:
+        try:
+            return copied(replace(relation, sql=file.sql()))
+        except duckdb.NotImplementedException:
+            # Quoted line ends where the parts of two threads meet. One thread would accept open quotes.
+            if ends_in_quotes(file.path):
+                raise
+            return copied(replace(relation, sql=file.sql(", parallel=false")))
+
     message = (
         f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"
         " full"
@@ -150,14 +159,14 @@ def _copied(
         return call_guarded(lambda: copied(relation), DataError, message)
     # First without a copy with uniform line ends, which costs a reading: most files need none.
     with suppress(duckdb.Error):
-        return copied(relation)
+        return from_csv(given)
     file = plain = replace(given, path=workspace / LINES)
     try:
         if call_guarded(
             lambda: with_one_line_end(given.path, plain.path, source), DataError, message
         ):
             with suppress(duckdb.Error):
-                return copied(replace(relation, sql=plain.sql()))
+                return from_csv(plain)
         else:
             file = given
         used = {relation.columns[name][0] for name in sources(columns).values()}

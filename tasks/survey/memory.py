@@ -108,8 +108,8 @@ def written(value: Any, wrong: str | None = None) -> str | None:
     ``wrong``: the text for an object without an exact text, such as a float from 2^53 on, which may
     stand for several whole numbers. Without ``wrong``, numbers are wanted, and this float is valid.
 
-    >>> [written(value) for value in ("01", 1, 1.0, Decimal("1.50"), True, float("nan"), 2e60)]
-    ['01', '1', '1', '1.5', 'true', None, '2e+60']
+    >>> [written(value) for value in ("01", 1, 1.0, Decimal("1.50"), True, float("nan"), 2.0**70)]
+    ['01', '1', '1', '1.5', 'true', None, '1180591620717411303424']
     >>> [written(value, wrong="") for value in (1.5, 2e60, [1])]
     ['1.5', '', '']
     """
@@ -149,9 +149,10 @@ def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
         digits = f"{value:f}"
         return digits.rstrip("0").rstrip(".") if "." in digits else digits
     real = float(value)
-    if abs(real) >= 2**53:
-        return repr(real) if wrong is None else wrong
-    return str(int(real)) if real == math.floor(real) else repr(real)
+    if wrong is not None and abs(real) >= 2**53:
+        return wrong
+    # In full: as a column of floats it would be read as this number, and an exponent may not be.
+    return str(int(real)) if math.isfinite(real) and real == math.floor(real) else repr(real)
 
 
 def _of_time(value: date, as_category: bool) -> str:

@@ -124,3 +124,22 @@ def test_of_many_pairs_those_with_the_largest_overlap_are_compared():
     assert len(found) == MOST < len([*combinations(many, 2)])
     assert ("day0", "day11") not in found
     assert ("day0", "day1") in found
+
+
+def test_the_quality_of_records_of_compared_columns_can_be_measured():
+    columns = {name: COLUMNS[name] for name in ("relapse", "death", "sex")}
+    bins = {"relapse": 20, "death": 20}
+    records = {
+        "name": "everybody",
+        "kind": "microdata-margins",
+        "columns": [*columns],
+        "bins": bins,
+    }
+    accept = [{"distance": ["relapse", "death"], "at_most": 0.5}]
+    quality = {"name": "good", "kind": "quality", "records": "people", "accept": accept}
+    gaussian = {"compress": {}, "mechanism": "discrete-gaussian"}
+    whole = document(columns, [records | gaussian, quality], beta="1e-6", neighbours="replace-one")
+    whole["synthesis"] = [{"name": "people", "from": "everybody", "rows": 100}]
+    built = Plan.model_validate(whole).built
+    assert named(built["everybody"].domain) == [("relapse", "death")]
+    assert set(built["good"].domain.axes) < set(built["everybody"].domain.axes)

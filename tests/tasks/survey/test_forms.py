@@ -520,6 +520,24 @@ def test_records_of_a_list_of_values_do_not_depend_on_one_another(last, tmp_path
     assert count(survey, columns, 4, "own-cell") == [[2, 1 + (last == 2), int(last != 2)]]
 
 
+LARGE = (2.0**53, 9007199254740994.0, 1.2345678901234567e19, 2.0**60, -(2.0**70), 1e200, 0.1, -0.0)
+
+
+@pytest.mark.parametrize("value", LARGE)
+def test_one_text_among_floats_moves_no_other_number(value, tmp_path):
+    """With a text, a column of floats becomes one of objects, which are read as text."""
+    columns = {"x": column("integer", bounds=(0, 3), nullable=True, outside="clamp")}
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+
+    def found(values: list[Any]) -> list[int]:
+        table, rows = pd.DataFrame({"x": values}), len(values)
+        survey = ingest(MemoryTable(table), columns, rows, tmp_path / "work", ADDED)
+        return count(survey, columns, rows, "own-cell")[0]
+
+    alone, beside = found([value] * 4), found([value] * 4 + ["x"])
+    assert np.abs(np.subtract(alone, beside)).sum() == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["COLLATE NOCASE", "COLLATE NOACCENT", "COLLATE NFC"])
 def test_text_is_compared_sign_by_sign_whatever_its_collation(kind, tmp_path):

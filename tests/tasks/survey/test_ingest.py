@@ -406,6 +406,24 @@ def test_lines_may_end_in_several_ways(form, ends, tmp_path):
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["survey.duckdb"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [True, False])
+def test_quoted_line_ends_where_the_parts_of_two_threads_meet(closed, tmp_path):
+    """A text of one record, even in a column that nobody reads, stops the reading of no other."""
+    block, line, text = 8_000_000, "a,20,answer text\n", "5,77,a\n" * 40
+    before = (block - len(text) // 2) // len(line)
+    records = [line * before, f'b,50,"{text}', '"\n' if closed else "\n", line * before]
+    path = tmp_path / "t.csv"
+    path.write_text("x,age,note\n" + "".join(records))
+    rows = 2 * before + 1
+    if closed:
+        found, wrong = values(tmp_path, str(path), TEXT, rows)
+        assert (found.count("a"), found.count("b"), wrong) == (rows - 1, 1, 0)
+    else:
+        with pytest.raises(DataError):
+            values(tmp_path, str(path), TEXT, rows)
+
+
 def wide(path: Path, columns: int) -> tuple[str, dict[str, Column]]:
     names = [f"v{i}" for i in range(columns)]
     row = ",".join(["1"] * columns)
