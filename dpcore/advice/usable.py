@@ -32,7 +32,7 @@ from dpcore.advice.modelled import ModelledTables, some_of
 from dpcore.advice.models import expected_model
 from dpcore.advice.typical import typical_shares
 from dpcore.arrays import Floats
-from dpcore.domain.axes import MOST_EXAMINED, Grid, in_order
+from dpcore.domain.axes import MOST_EXAMINED, Axis, Grid, in_order
 from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
@@ -72,6 +72,13 @@ def verdict(error: float) -> str:
 
 Shares = Mapping[str, Floats]
 """For each column, the assumed share of each cell (cells,)."""
+
+
+def read_axes(release: Release) -> tuple[Axis, ...]:
+    """The axes whose ``shares`` the functions here read; those of a model's terms are one member's."""
+    if isinstance(release, MeasuredModel) and release.terms is not None:
+        return release.terms.axes
+    return release.domain.axes
 
 
 def relative_error(release: Release, shares: Shares | None = None) -> float | None:

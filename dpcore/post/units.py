@@ -30,8 +30,9 @@ def assumptions(most: int, weights: str | None = None, strata: str | None = None
         )
     if weights is not None:
         yield (
-            f"Except in measured models, every record counts once, whatever its {weights}: estimates and"
-            " intervals describe the population that the records are drawn from, not the weighted one."
+            f"Except in measured models and weighted tables, every record counts once, whatever its"
+            f" {weights}: estimates and intervals describe the population that the records are drawn"
+            " from, not the weighted one."
         )
     if strata is not None:
         yield (

@@ -104,10 +104,10 @@ def decode_records(
 
 def _relations(domain: Domain, codes: Integers) -> dict[Pair, Integers]:
     """The relation (rows,) that each pair of compared columns shall have; no pair whose relation is
-    unknown in all records."""
+    unknown in all records, or of which a column is not drawn here."""
     found = dict[Pair, Integers]()
     for i, axis in enumerate(domain.axes):
-        if isinstance(axis, Categories) and axis.compares:
+        if isinstance(axis, Categories) and axis.compares and {*axis.compares} <= {*domain.names}:
             one, other = (domain.positions[name] for name in axis.compares)
             relation = codes[:, i] if axis.nullable else np.where(codes[:, i] == 1, EQUAL, UNEQUAL)
             if (relation != UNKNOWN).any():

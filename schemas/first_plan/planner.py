@@ -24,7 +24,7 @@ from itertools import combinations
 from statistics import fmean
 
 from dpcore.advice.records import CLEARLY, record_distances
-from dpcore.advice.usable import GOOD, ROUGH, relative_error, table_error
+from dpcore.advice.usable import GOOD, ROUGH, read_axes, relative_error, table_error
 from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
@@ -419,4 +419,4 @@ class Draft(Written):
 def _supposed(plan: Plan, name: str) -> tuple[Release, Mapping[str, Floats]]:
     """A release, and for each of its columns the assumed shares of the cells."""
     built = plan.built[name]
-    return built, supposed_shares(plan.columns, built.domain.axes)
+    return built, supposed_shares(plan.columns, read_axes(built))

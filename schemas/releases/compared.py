@@ -35,14 +35,18 @@ def with_compared(
 ) -> tuple[Domain, tuple[Attributes, ...]]:
     """The domain with an axis for the relation of each pair, and the sets with the tables of these axes.
 
-    ``rules``: columns in an inequality are not compared, because records follow it; ``keep``: the number
-    of groups of a wide column.
+    ``rules``: the two columns of an inequality are not compared, because records follow it; ``keep``:
+    the number of groups of a wide column.
     """
-    ordered = {c for rule in rules for order in rule.orders for c in (order.low, order.high)}
+    ordered = {frozenset((order.low, order.high)) for rule in rules for order in rule.orders}
     found = list[tuple[float, Attributes]]()
     for pair in sets:
         axes = [domain.axes[place] for place in pair]
-        if len(pair) == 2 and ordered.isdisjoint(pair) and max(axis.size for axis in axes) > keep:
+        if (
+            len(pair) == 2
+            and frozenset(pair) not in ordered
+            and max(axis.size for axis in axes) > keep
+        ):
             overlap = _overlap(axes, [columns.get(axis.name) for axis in axes])
             if overlap >= OVERLAP:
                 found.append((overlap, pair))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Bins, Categories, read_columns
+from dpcore.domain.axes import Bins, Categories, in_order, read_columns
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.estimates.understated import understated
@@ -251,12 +251,14 @@ class SyntheticRecords:
         }
 
     def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:
-        """Whether one bin or group has most records, and no release describes the values inside."""
+        """Whether one bin or group, or all groups of categories, have most records, whose values inside
+        no release describes."""
         axis, codes = self.domain.axes[position], self.codes[:, position]
         if groups is not None:
-            several = np.bincount(groups) > 1
-            counts = np.bincount(groups[codes], minlength=len(several))
-            if np.any(several & (counts > len(codes) / 2)):
+            counts = np.bincount(groups[codes]) * (np.bincount(groups) > 1)
+            # Neighbouring numbers are alike, whereas categories are merged because both are rare.
+            assumed = counts.max() if in_order(axis) else counts.sum()
+            if assumed > len(codes) / 2:
                 return True
         if axis.name in self.refined_by:
             return False

@@ -23,6 +23,7 @@ from dpcore.advice.usable import (
     graded_distances,
     hidden_terms,
     in_words,
+    read_axes,
     relative_error,
     verdict,
 )
@@ -35,7 +36,8 @@ from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
-from tasks.explain.analysis import expected_fit, largest_ratio, supposed_shares
+from schemas.survey.supposed import supposed_shares
+from tasks.explain.analysis import expected_fit, largest_ratio
 from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
@@ -79,7 +81,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
 
 
 def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
-    shares = supposed_shares(plan, built.domain)
+    shares = supposed_shares(plan.columns, read_axes(built))
     if isinstance(built, Microdata | CompressedMicrodata):
         distances = graded_distances(built, shares)
         says, split = _verdict_on_tables(distances), _split(distances)
@@ -154,9 +156,11 @@ def _at_least(loss: float) -> Fraction | None:
 def _reaches(plan: Plan, aim: str, release: Release) -> bool:
     built = release.of_period
     if isinstance(built, Microdata | CompressedMicrodata):
-        says = _verdict_on_tables(graded_distances(built, supposed_shares(plan, built.domain)))
+        says = _verdict_on_tables(
+            graded_distances(built, supposed_shares(plan.columns, read_axes(built)))
+        )
     else:
-        error = relative_error(built, supposed_shares(plan, built.domain))
+        error = relative_error(built, supposed_shares(plan.columns, read_axes(built)))
         says = NOT_USABLE if error is None else verdict(error)
     return VERDICTS.index(says) >= VERDICTS.index(aim)
 

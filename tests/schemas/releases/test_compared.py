@@ -103,7 +103,7 @@ def test_a_record_moves_the_second_round_by_at_most_its_sensitivity():
     assert max(squares) == mechanism.again.l2_sensitivity_squared
 
 
-def test_columns_of_an_inequality_or_with_other_noise_are_not_compared():
+def test_the_columns_of_an_inequality_or_with_other_noise_are_not_compared():
     assert not named(release_of(rules=["death >= relapse"]).domain)
     assert not named(release_of(often_equal=[["relapse", "death"]]).domain)
     assert not named(release_of(mechanism="discrete-laplace", beta="0").domain)
