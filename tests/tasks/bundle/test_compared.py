@@ -10,6 +10,7 @@ from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.bundle.records import synthetic_records
 from tasks.draw import tally_releases
+from tasks.explain.analysis import check_analyses
 from tasks.survey.ingest import ingest
 from tests.shortest import from_yaml
 
@@ -90,3 +91,10 @@ def test_a_rule_about_one_of_the_columns_leaves_their_relation_alone(tmp_path):
     assert "relapse_against_visit" not in tables
     assert (records["visit"] <= records["relapse"]).all()
     assert shares(records) == pytest.approx(shares(table), abs=0.05)
+
+
+def test_a_model_of_compared_columns_is_explained():
+    asked = {"name": "days", "title": "Days", "formula": "relapse ~ death"}
+    whole = from_yaml(PLAN) | {"analyses": [asked]}
+    ((_, found),) = check_analyses(Plan.model_validate(whole))
+    assert [each.name for each in found.coefficients] == ["Intercept", "death"]

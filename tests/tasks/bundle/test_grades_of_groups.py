@@ -71,3 +71,26 @@ def test_pairs_of_wide_columns_are_compared_with_the_table_that_was_counted(keep
     assert (support["cells"][alone], support["grade"][alone]) == (ages, "accurate")
     usual = grade(True, found["distance"] + found["expected_distance"], found["outside_largest"])
     assert (usual, found["grade"]) == ("accurate", "rough" if assumed else "accurate")
+
+
+TRADES = [f"trade {i}" for i in range(40)]
+
+
+@pytest.mark.parametrize(("few", "graded"), [(4, "accurate"), (40, "rough")])
+def test_merged_categories_of_most_records_are_rough_however_small_each_group_is(few, graded):
+    """``few``: as many trades are common, and the others have one record each."""
+    whole = from_yaml(PLAN.replace("KEEP", "9"), rows=4000)
+    whole["columns"] = {
+        "sex": whole["columns"]["sex"],
+        "trade": {"type": "categorical", "categories": TRADES},
+    }
+    whole["releases"][0] |= {"columns": ["sex", "trade"], "bins": {}}
+    plan, random = Plan.model_validate(whole), np.random.default_rng(4)
+    release, trade = plan.built["pairs"], np.arange(ROWS) % few
+    trade[: len(TRADES)] = np.arange(len(TRADES))
+    cells = release.domain.pack(np.stack([random.integers(2, size=ROWS), trade], axis=1))
+    exact = release.statistic(Tally.of(release.domain, cells, np.ones(ROWS, dtype=np.int64)))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(5))
+    records = synthetic_records(plan, plan.synthesis[0], {"pairs": noisy}.__getitem__)
+    support = records.support("people", noisy).columns
+    assert dict(zip(support["columns"], support["grade"], strict=True))["sex x trade"] == graded

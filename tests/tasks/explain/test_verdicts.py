@@ -10,12 +10,13 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.advice.cell_noise import cell_variances
-from dpcore.advice.usable import GOOD, ROUGH, relative_error, verdict
+from dpcore.advice.usable import GOOD, ROUGH, read_axes, relative_error, verdict
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
-from tasks.explain.analysis import analysis_text
+from schemas.survey.supposed import supposed_shares
+from tasks.explain.analysis import analysis_text, expected_fit, largest_ratio
 from tasks.explain.explain import error_rows, explain, explanation
 from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
 from tests.shortest import document as shortest
@@ -335,3 +336,16 @@ def test_if_noise_hides_half_of_the_groups_the_others_have_their_intervals():
     assert said.words.startswith("95% intervals are usually 1.")
     (most,) = verdicts(Plan.model_validate(from_yaml(GROUPS, alpha="1/10")))
     assert (most.says, most.words) == ("not usable", "noise hides most of the means of groups")
+
+
+@pytest.mark.slow
+def test_units_of_several_records_are_judged_by_the_terms_of_their_model():
+    unit = {"column": "person", "max_rows": 15}
+    plan = Plan.model_validate(from_yaml(CLUSTERS, privacy_unit=unit, alpha="4"))
+    built = plan.built["m"]
+    assert "age" not in built.domain.names
+    error = relative_error(built, supposed_shares(plan.columns, read_axes(built)))
+    _, expected = expected_fit(plan, "pay ~ age", "gaussian")
+    assert error / GOOD == pytest.approx(largest_ratio(expected))
+    (said,) = verdicts(plan)
+    assert f"up to {math.hypot(1.0, error / GOOD):.3g} times" in said.words
