@@ -255,7 +255,8 @@ class SyntheticRecords:
         no release describes."""
         axis, codes = self.domain.axes[position], self.codes[:, position]
         if groups is not None:
-            counts = np.bincount(groups[codes]) * (np.bincount(groups) > 1)
+            several = np.bincount(groups) > 1
+            counts = np.bincount(groups[codes], minlength=len(several)) * several
             # Neighbouring numbers are alike, whereas categories are merged because both are rare.
             assumed = counts.max() if in_order(axis) else counts.sum()
             if assumed > len(codes) / 2:
