@@ -236,7 +236,9 @@ class Draft(Written):
         options = [self.having(self.use.model(wish))]
         if not self.use.measured(wish):
             options += self._fitting(wish)
-        best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
+        found = [each.measuring(wish) for each in options]
+        # A release of its own that noise hides would take budget, and a fit to tables costs nothing.
+        best = min(found, key=lambda each: (each.cost == math.inf, each.hides(wish), each.cost))
         if best.cost == math.inf:
             if self.sections:
                 _ = self.trial  # raises if an earlier wish is at fault
@@ -247,6 +249,13 @@ class Draft(Written):
                 reason = REFUSED.sub("", str(error))
                 raise InputError(f"--model {wish.text!r}: {reason}") from None
         return best
+
+    def hides(self, wish: Wish) -> bool:
+        """Whether noise hides a model that is measured by itself, even with the whole budget."""
+        own = [s.name for s in self.sections if s.keys["kind"] == "model" and wish in s.wishes]
+        with suppress(InputError):
+            return any(self.errors[name] is None for name in own)
+        return False
 
     def _fitting(self, wish: Wish) -> Iterator[Draft]:
         """Yield drafts in which a model is fitted to moments, or to tables."""

@@ -676,3 +676,23 @@ def test_a_share_with_a_special_value_is_no_whole_number(tmp_path):
     text = TEXT.replace("unit,missing", "unit,missing,special") + "part,,,0,1,,,,0\n"
     found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]["part"]
     assert (found["type"], found["point_masses"]) == ("continuous", [0.0])
+
+
+@pytest.mark.slow
+def test_a_model_that_noise_hides_is_fitted_to_tables(tmp_path):
+    """Of many categories; a release of its own would take budget from tables and answer nothing."""
+    races = "; ".join(f"race {i}" for i in range(8))
+    survey = (
+        "column,type,values,lower,upper,step,unit,missing\n"
+        f"race,,{races},,,,,empty\n"
+        "searched,,no; yes,,,,,empty\n"
+        "sex,,f; m; other,,,,,empty\n"
+        "north,,,44.88,45.06,,,\n"
+        "west,,,-93.34,-93.19,,,\n"
+    )
+    model = "{searched == 'yes'} ~ race + sex"
+    tables, maps = ["race x searched"], ["north x west"]
+    said = Said(records=True, tables=tables, maps=maps, models=[model])
+    text = planned(tmp_path, said, survey)
+    assert "model" not in kinds(text).values()
+    assert [each["family"] for each in yaml.safe_load(text)["analyses"]] == ["binomial"]
