@@ -136,31 +136,33 @@ def _of_counts(
 ) -> tuple[list[Stated], list[Stated], int]:
     """The sentences on contrasts, the sentences on shares of all records, and the number of shares
     considered. ``error``: the probability that not all of their intervals hold."""
-    sources = _of_one_unit([each for each in released if _plain(each)])
-    known = _known_beforehand(plan)
-    considered = [each for each in _considered(sources) if _names(each) not in known]
-    looked = sum(map(_number_of_shares, considered))
+    sources = [each for each in released if _plain(each)]
+    seen, groups = _known_beforehand(plan), list[tuple[Wording, list[MeasuredColumns]]]()
+    # Sums of weights describe the population. What only counts show is said of the respondents.
+    for unit in sorted({each.unit for each in sources}, key=lambda unit: not unit.weighted):
+        of_unit = [each for each in sources if each.unit == unit]
+        new = [m for m in _considered(of_unit) if len(m.axes) == 1 or _names(m) not in seen]
+        seen |= {_names(m) for m in new if len(m.axes) == 2}
+        groups.append((Wording(plan, _merged(of_unit), unit.weighted), new))
+    looked = sum(_number_of_shares(each) for _, new in groups for each in new)
     if not looked:
         return [], [], 0
-    text, chance = Wording(plan, _merged(sources), sources[0].unit.weighted), error / looked
-    shown = _most_precise(considered)
-    alone = [each for each in shown if len(each.axes) == 1]
-    of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
-    contrasts = [
-        _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))
-        for m in shown
-        if len(m.axes) == 2
-        for given in (0, 1)
-        if (contrast := strongest_contrast(m, chance, given)) is not None
-    ]
-    return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
-
-
-def _of_one_unit(sources: Sequence[Source]) -> list[Source]:
-    """The sources that count one unit: weights if any do, otherwise what the first one counts."""
-    # Sums of weights describe the population, so counts of respondents are not mixed with them.
-    first = sorted(sources, key=lambda source: not source.unit.weighted)[:1]
-    return [source for source in sources if source.unit == first[0].unit]
+    contrasts, shares = list[Stated](), dict[frozenset[str], Stated]()
+    chance = error / looked
+    for text, new in groups:
+        shown = _most_precise(new)
+        alone = [each for each in shown if len(each.axes) == 1]
+        of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
+        contrasts += [
+            _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))
+            for m in shown
+            if len(m.axes) == 2
+            for given in (0, 1)
+            if (contrast := strongest_contrast(m, chance, given)) is not None
+        ]
+        found = {_names(m): said for m in alone if (said := _share(m, chance, text))}
+        shares = found | shares
+    return contrasts, [*shares.values()], looked
 
 
 def _considered(sources: Sequence[Source]) -> Iterable[MeasuredColumns]:

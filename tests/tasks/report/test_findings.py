@@ -151,6 +151,29 @@ def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, short
     assert (frozenset(("works", "pay")) in found.related) is not ruled
 
 
+@pytest.mark.slow
+def test_a_weighted_table_hides_no_finding_of_the_other_tables(tmp_path, monkeypatch, short_fits):
+    rows = pd.DataFrame({"sex": ["f", "m"] * 3000, "works": ["no", "yes"] * 3000, "w": 2.0})
+    rows.loc[np.arange(6000) % 7 < 2, "works"] = "yes"
+    rows.loc[np.arange(6000) % 7 == 3, "works"] = "no"
+    rows["old"] = np.where(np.arange(6000) % 3 == 0, "yes", "no")
+    two = {"type": "categorical", "categories": ["no", "yes"]}
+    columns = {"sex": two | {"categories": ["f", "m"]}, "works": two, "old": two}
+    pairs = {"name": "pairs", "kind": "margins", "columns": list(columns), "ways": 2}
+    weighed = {"name": "old", "kind": "histogram", "columns": ["old", "sex"], "weighted": True}
+    plan = shortest(columns, [pairs, weighed], alpha="4", rows=6000)
+    plan["weights"] = {"column": "w", "largest": "4", "step": "1", "total": 12000}
+    leave_out_audits(monkeypatch.setattr)
+    bundle = dprelease.release(
+        load_plan(plan), rows, release_id="r1", out=tmp_path, progress=False
+    ).path
+    found = findings(load_plan(plan), read_manifest(bundle), bundle)
+    first, *others = [*found.sentences, *found.more]
+    assert re.search("“works” is .* of respondents where “sex” is", first)
+    assert sum("of the population" in each for each in others) == 2  # of the weighted columns alone
+    assert any("“works” is" in each for each in others)
+
+
 def test_shares_of_those_who_answered_are_not_shares_of_the_population(plan_document):
     """A plan with weights whose counts do not use them."""
     weights = {"column": "w", "largest": "4", "step": "0.5", "total": 800}
