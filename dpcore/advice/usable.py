@@ -298,7 +298,12 @@ def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
         return f"95% intervals are {so} {times} {typical}{lost}"
     first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):
-        return f"noise moves at most {percent} of the records; smoothing error is not included"
+        parts = release.error_parts
+        mostly = max(parts, key=parts.__getitem__)
+        return (
+            f"{', '.join(parts)} together move at most {percent} of the records, mostly {mostly};"
+            " smoothing error is not included"
+        )
     return f"{first.quantity} {first.value:.3g}"
 
 

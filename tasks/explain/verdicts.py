@@ -210,8 +210,8 @@ def _more(found: Verdict, coordinate: str) -> str:
     if found.says == GOOD_WORD:
         return ""
     if found.enough is None or found.aim == ROUGH_WORD:
-        first = f"; {_from(found, coordinate)}, but" * bool(found.enough) or ";"
-        none = f"even {coordinate} {LADDER[-1]} does not make it good"
+        first = f"; {_from(found, coordinate)}," * bool(found.enough) or ";"
+        none = f"not good at any {coordinate} up to {LADDER[-1]}"
         return f"{first} {none}: try {found.finer}, or more records"
     otherwise = f", or try {found.finer}" if found.enough > MUCH else ""
     return f"; {_from(found, coordinate)}{otherwise}"

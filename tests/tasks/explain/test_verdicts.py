@@ -75,7 +75,7 @@ def test_the_amount_that_is_named_makes_it_good_and_the_step_below_does_not(
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (2, "rough from alpha 20 on, but even alpha 20 does not make it good: try coarser bins"),
+        (2, "rough from alpha 20 on, not good at any alpha up to 20: try coarser bins"),
         (200, "good from alpha 6 on, or try coarser bins"),
         (6366, "good from alpha 0.25 on."),
     ],
