@@ -150,6 +150,9 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         raise InputError(f"{path}, {fault}") from None
 
 
+UNQUOTED = "; if the cell before it contains a separator, put quotation marks around that cell"
+
+
 @contextmanager
 def _quoted_as_csv(rows: csv.DictReader[str], path: Path) -> Iterator[None]:
     try:
@@ -210,7 +213,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if kind not in (types := (*TYPES, *ROLES, *MARKS)):
         raise InputError(
             f"{place}, type: {kind!r} is not one of {', '.join(types)}"
-            f"{suggestion(kind, types) or FREE_TEXT}"
+            f"{suggestion(kind, types) or (UNQUOTED if ' ' in kind else FREE_TEXT)}"
         )
     if kind in ROLES and said.get("universe"):
         raise InputError(f"{place}, universe: leave it empty, because the column is not published")

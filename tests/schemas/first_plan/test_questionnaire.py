@@ -230,6 +230,10 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
             'column,lower,upper,format\nx,0,1.234.567,"1.234,5"\n',
             "upper: '1.234.567' is not .*; write 1234567",
         ),
+        (
+            "column,description,type,values\nx,the county, case and vehicle\n",
+            "'case and vehicle' is not one of .*put quotation marks around that cell",
+        ),
         ("column,type\nx,text\n", "'text' is not one of .*free text.* has the type `ignored`"),
         ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
     ],
