@@ -173,7 +173,7 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
     """
     if isinstance(release, CompressedMicrodata):
         with suppress(ValueError):  # a plan may require more groups
-            release = replace(release, keep=READ)
+            release = replace(release, keep=READ, categories=READ)
     expected = ModelledTables(release, _or_typical(release, shares))
     errors = [expected.moved(names) or 0.0 for names in _some_tables(release)]
     measured = release.as_measured(None).release

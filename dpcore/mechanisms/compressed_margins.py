@@ -77,6 +77,7 @@ class Merged:
     position: int
     kinds: tuple[int, ...]
     ordered: bool
+    keep: int
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,6 @@ class CompressedMargins(Rounds):
 
     sets: tuple[tuple[int, ...], ...]
     merged: tuple[Merged, ...]
-    keep: int
     first: Noise
     again: Noise
     times: tuple[int, ...]
@@ -166,7 +166,7 @@ class CompressedMargins(Rounds):
 
     def grouping(self, once: Integers) -> Grouping:
         """The groups and scores, computed from the noisy first round only."""
-        groups = suggested_groups(self.domain.shape, self.merged, self.keep, once)
+        groups = suggested_groups(self.domain.shape, self.merged, once)
         scores: list[Integers | None] = [None] * len(groups)
         alone = counts_alone(self.domain.shape, self.merged, once)
         for column in sorted(set(chain.from_iterable(self.products))):
@@ -182,8 +182,8 @@ class CompressedMargins(Rounds):
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of groups of each column, or of cells if the column is not merged."""
-        wide = {merged.position for merged in self.merged}
-        return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
+        wide = {merged.position: merged.keep for merged in self.merged}
+        return tuple(wide.get(i, n) for i, n in enumerate(self.domain.shape))
 
 
 def counts_alone(
@@ -196,7 +196,7 @@ def counts_alone(
 
 
 def suggested_groups(
-    shape: Sequence[int], merged: Sequence[Merged], keep: int, once: Integers
+    shape: Sequence[int], merged: Sequence[Merged], once: Integers
 ) -> list[Integers]:
     """For each column (sizes: ``shape``), the group of each of its cells.
 
@@ -205,5 +205,5 @@ def suggested_groups(
     found, alone = [np.arange(size) for size in shape], counts_alone(shape, merged, once)
     for each in merged:
         counts, kinds = alone[each.position], np.asarray(each.kinds)
-        found[each.position] = merge_cells(counts, kinds, keep, ordered=each.ordered)
+        found[each.position] = merge_cells(counts, kinds, each.keep, ordered=each.ordered)
     return found

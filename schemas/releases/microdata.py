@@ -15,7 +15,7 @@ from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.compression import usual_groups
+from dpcore.releases.tables.compression import usual_categories, usual_groups
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
@@ -44,7 +44,7 @@ class CompressSection(Section):
         ge=2,
         description="The number of groups of a wide column; every column with more categories or"
         " bins is wide. Null is a separate group. Default: chosen from the noise in a pair and the"
-        " number of records.",
+        " number of records; four times as many for categories, up to 64.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),
@@ -124,8 +124,8 @@ class MicrodataSection(CountsSection):
             nested=nested,
         )
         if self.compress is not None:
-            part, keep = self.compress.share, self.compress.keep
-            keep = keep or usual_groups(
+            part, stated = self.compress.share, self.compress.keep
+            keep = stated or usual_groups(
                 domain,
                 survey.rows,
                 share,
@@ -140,7 +140,10 @@ class MicrodataSection(CountsSection):
             if keep:
                 if self.mechanism == "discrete-gaussian":
                     domain, sets = with_compared(domain, survey.columns, sets, rules, keep)
-                return make(CompressedMicrodata, domain=domain, sets=sets, keep=keep, part=part)
+                compressed = partial(
+                    CompressedMicrodata, keep=keep, categories=stated or usual_categories(keep)
+                )
+                return make(compressed, domain=domain, sets=sets, part=part)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:

@@ -51,6 +51,7 @@ from dpcore.releases.tables.compression import (
     beside_products,
     cells_of_tables,
     factor_of_comparisons,
+    groups_of,
     multiples_of_tables,
     noise_of_rounds,
     paired_numbers,
@@ -79,6 +80,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column
     with more cells is wide and gets this many groups, each within one of the plan's nested groups;
+    ``categories``: the same for columns of categories that are not in order, by default ``keep``;
     ``part``: the fraction of the budget (of rho, or of alpha) for the one-way tables.
     """
 
@@ -88,6 +90,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     memory: int = USUAL_MEMORY
     nested: tuple[Nested, ...] = ()
     keep: int = field(kw_only=True)
+    categories: int = field(default=0, kw_only=True)
     part: Fraction = field(default=Fraction(1, 10), kw_only=True)
 
     chart = "cells"
@@ -109,9 +112,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             raise ValueError(f"compress: no column has more than keep = {self.keep} cells")
         for merged in self.merged:
             least = least_groups(np.asarray(merged.kinds), merged.ordered)
-            if self.keep < max(least, 2):
+            if merged.keep < max(least, 2):
                 raise ValueError(
-                    f"compress: keep = {self.keep} groups are too few for"
+                    f"compress: keep = {merged.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
                     " and the values that rules or groups distinguish in separate groups"
                 )
@@ -132,9 +135,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 place,
                 tuple(kinds_of_cells(place, axis, self.rules, self.nested).tolist()),
                 in_order(axis),
+                self.groups_of(axis),
             )
             for place, axis in enumerate(self.domain.axes)
-            if axis.size > self.keep
+            if axis.size > self.groups_of(axis)
         )
 
     @cached_property
@@ -156,7 +160,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         first, again = noise_of_rounds(
             self.share, self.noise, self.part, self.adjacency, alone, together, self.products
         )
-        of = self.domain, self.tables, self.merged, self.keep
+        of = self.domain, self.tables, self.merged
         return CompressedMargins(self.domain.size, *of, first, again, self.times, self.products)
 
     @cached_property
@@ -167,7 +171,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @property
     def cells_of_groups(self) -> list[int]:
         """The number of cells of each of the second tables."""
-        return cells_of_tables(self.domain, self.tables, self.keep)
+        of = self.keep, self.categories or self.keep
+        return cells_of_tables(self.domain, self.tables, *of)
+
+    def groups_of(self, axis: Axis) -> int:
+        """The number of groups of a column that has more cells."""
+        return groups_of(axis, self.keep, self.categories or self.keep)
 
     @property
     def largest_statistic(self) -> int:
@@ -226,7 +235,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def groups(self, once: Integers) -> list[Integers]:
         """For each column the group of each of its cells, from the noisy first round."""
-        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
+        return suggested_groups(self.domain.shape, self.merged, once)
 
     @cached_property
     def _any_groups(self) -> Integers:
@@ -284,7 +293,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = self._counts_alone(once)
         for merged in self.merged:
             place, axis = merged.position, self.domain.axes[merged.position]
-            held = np.bincount(codes[:, place], minlength=self.keep).astype(np.float64)
+            held = np.bincount(codes[:, place], minlength=merged.keep).astype(np.float64)
             # Records follow the second round's estimate of this column, so their counts have its error.
             margin, kinds = second.of_nothing.margin((place,)), np.asarray(merged.kinds)
             ends = tails_of(axis, groups[place], held, kinds, margin.variance**0.5 * scale)
@@ -328,14 +337,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         wide = [axes[merged.position] for merged in self.merged]
         numbered = {axis.name for axis in wide if isinstance(axis, Categories)}
         together = [name_groups(table, numbered) for table in published.tables]
-        facts = {"groups": {axis.name: self.keep for axis in wide}}
+        facts = {"groups": {axis.name: self.groups_of(axis) for axis in wide}}
         return Published((*alone, *together), {**published.facts, **facts})
 
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        more = (GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
+        more = (GROUP, "_from", "_to", BIN) if axis.size > self.groups_of(axis) else ()
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
@@ -383,11 +392,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 yield self.scaled_margin(counts, self.mechanism.first.stddev)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        unit, groups = self.unit, f"of {self.keep} groups of a wide column"
+        most = max(merged.keep for merged in self.merged)
+        unit, groups = self.unit, f"of up to {most} groups of a wide column"
         alone = ErrorStatement(
             f"standard error of a {unit.number} in the table of one wide column",
             unit.scaled(self.mechanism.first.stddev),
-            f"{len(self.merged)} columns of more than {self.keep} cells",
+            f"{len(self.merged)} columns of many cells",
         )
         return alone, *(
             replace(error, note=f"{error.note}; {groups}" if error.note else groups)

@@ -34,6 +34,10 @@ GROUPS = (9, 32)
 """The fewest and the most groups.  With fewer than nine, records lose more accuracy in the relation of
 two numbers than less noise per cell gives."""
 
+MORE_CATEGORIES, MOST_CATEGORIES = 4, 64
+"""Columns of categories have this many times as many groups, but at most ``MOST_CATEGORIES``:
+neighbouring numbers are alike, whereas categories in one group may have nothing in common."""
+
 ON_PRODUCTS = 0.1
 """The part of the second round's precision for sums of products."""
 
@@ -71,7 +75,9 @@ def usual_groups(
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
     def moved(groups: int) -> float:
-        times = multiples_of_tables(cells_of_tables(domain, tables, groups), noise)
+        times = multiples_of_tables(
+            cells_of_tables(domain, tables, groups, usual_categories(groups)), noise
+        )
         cost = _norm(times, noise) / len(times)
         own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
         return 0.4 * groups**2 * own / rows
@@ -79,7 +85,11 @@ def usual_groups(
     few, many = GROUPS
     groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
     # Rules may require more groups, with which fewer columns are wide.
-    while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
+    while wide := [
+        i
+        for i, axis in enumerate(domain.axes)
+        if axis.size > groups_of(axis, groups, usual_categories(groups))
+    ]:
         least = [
             FREE + least_groups(kinds_of_cells(i, axis, rules, nested), in_order(axis))
             for i, axis in enumerate(domain.axes)
@@ -91,9 +101,22 @@ def usual_groups(
     return None
 
 
-def cells_of_tables(domain: Domain, tables: Sequence[Attributes], keep: int) -> list[int]:
+def cells_of_tables(
+    domain: Domain, tables: Sequence[Attributes], keep: int, categories: int
+) -> list[int]:
     """The number of cells of each table if columns with more cells have this many groups."""
-    return [math.prod(min(domain.shape[a], keep) for a in columns) for columns in tables]
+    sizes = [min(axis.size, groups_of(axis, keep, categories)) for axis in domain.axes]
+    return [math.prod(sizes[a] for a in columns) for columns in tables]
+
+
+def groups_of(axis: Axis, keep: int, categories: int) -> int:
+    """The number of groups of a column that has more cells."""
+    return keep if in_order(axis) else categories
+
+
+def usual_categories(keep: int) -> int:
+    """The number of groups of categories that suits ``keep`` groups of numbers."""
+    return max(keep, min(MORE_CATEGORIES * keep, MOST_CATEGORIES))
 
 
 def noise_of_rounds(

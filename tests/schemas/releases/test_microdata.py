@@ -8,7 +8,8 @@ from dpcore.domain.axes import Bins
 from dpcore.errors import PlanError
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from schemas.plan import load_plan
+from schemas.plan import Plan, load_plan
+from tests.shortest import document as shortest
 
 
 @pytest.fixture
@@ -124,3 +125,16 @@ def test_choices_that_contradict_each_other_are_refused(document, given, says):
     document["releases"][0] |= given
     with pytest.raises(PlanError, match=says):
         built(document)
+
+
+@pytest.mark.parametrize(("stated", "groups"), [({}, (9, 36)), ({"keep": 10}, (10, 10))])
+def test_by_default_categories_have_four_times_as_many_groups_as_numbers(stated, groups):
+    columns = {
+        "trade": {"type": "categorical", "categories": [f"trade {i}" for i in range(50)]},
+        "age": {"type": "integer", "bounds": [0, 99]},
+    }
+    section = {"name": "r", "kind": "microdata-margins", "columns": ["trade", "age"]}
+    section |= {"bins": {"age": "fine"}, "compress": stated}
+    release = Plan.model_validate(shortest(columns, [section], rows=500, beta="1e-6")).built["r"]
+    assert isinstance(release, CompressedMicrodata)
+    assert {m.position: m.keep for m in release.merged} == {0: groups[1], 1: groups[0]}

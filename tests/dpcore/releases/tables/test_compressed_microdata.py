@@ -313,3 +313,13 @@ def test_groups_that_rules_force_take_none_from_the_others():
     forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], ruled, ()), ordered=True)
     assert groups([]) == min(GROUPS)
     assert groups(ruled) == forced + FREE > min(GROUPS)
+
+
+def test_categories_may_have_more_groups_than_numbers():
+    made = release(keep=6, categories=20)
+    assert made.mechanism.shape == (20, 6, 2)
+    assert made.cells_of_groups == [120, 40, 12]
+    noisy = drawn(made, tuple(DOMAIN.pack(codes()).tolist()))
+    assert made.publish(noisy).facts["groups"] == {"trade": 20, "age": 6}
+    records = made.sample(noisy, ROWS)[1]
+    assert records.max(axis=0).tolist() <= [39, 50, 1]
