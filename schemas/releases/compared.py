@@ -3,9 +3,9 @@
     relapse, death: days
     --> a column relapse_against_death: less, equal or more
 
-Which pairs can be compared follows from the plan alone: both have the same type, step, unit and part
-of a date, their ranges mostly overlap, and their joint table has groups, so that it does not show the
-relation.
+Which pairs can be compared follows from the plan alone: both have the same type, step, unit and part of
+a date, their ranges mostly overlap, or are the same if they have no unit, and their joint table has
+groups, so that it does not show the relation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,17 +80,18 @@ def compared_columns(axes: Iterable[Axis]) -> Iterator[tuple[str, Column]]:
 
 def _overlap(axes: Sequence[Axis], columns: Sequence[Column | None]) -> float:
     """The part of the longer range that both share; 0 if the numbers cannot be compared."""
-    ranges = []
-    alike = set()
+    ranges, alike, unit = [], set(), ""
     for axis, column in zip(axes, columns, strict=True):
         if column is None or isinstance(axis, Categories):
             return 0.0
         assert not isinstance(column, CategoricalColumn)
         # The month of one date is not compared with the weekday of another, but with its month.
         part = getattr(getattr(column, "from_", None), "part", None)
-        alike.add((column.type, step_of(column), column.unit, part))
+        unit = column.unit
+        alike.add((column.type, step_of(column), unit, part))
         ranges.append((axis.lower, axis.upper))
-    if len(alike) > 1:
-        return 0.0
     (low, high), (start, end) = ranges
+    # Without a unit, only the same bounds say that both are on one scale.
+    if len(alike) > 1 or (not unit and ranges[0] != ranges[1]):
+        return 0.0
     return (min(high, end) - max(low, start)) / max(high - low, end - start)

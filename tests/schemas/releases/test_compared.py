@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
@@ -70,6 +71,13 @@ def test_numbers_of_one_type_step_unit_and_range_are_compared():
         "relapse_against_death", ("less", "equal", "more"), True, compares=("relapse", "death")
     )
     assert [attrs for attrs in release.tables if place in attrs] == [(place,)]
+
+
+@pytest.mark.parametrize(("upper", "found"), [(999, [("one", "other")]), (899, [])])
+def test_without_a_unit_only_numbers_with_the_same_bounds_are_compared(upper, found):
+    number = {"type": "integer", "bounds": [0, 999]}
+    columns = {"one": number, "other": number | {"bounds": [0, upper]}, "sex": COLUMNS["sex"]}
+    assert named(release_of(columns).domain) == found
 
 
 def test_only_the_same_part_of_two_dates_is_compared():
