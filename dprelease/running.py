@@ -131,7 +131,14 @@ def plan(
         )
     else:
         name, source, columns = "survey", NOWHERE, frame_schema(table)
-    said = Said(None, records, tables, means, densities, models, maps)
+    said = Said(
+        records=records,
+        tables=tables,
+        means=means,
+        densities=densities,
+        maps=maps,
+        models=models,
+    )
     questions = read_questionnaire(Path(questionnaire)) if questionnaire else None
     dataset = named(name) or "survey"
     return FirstPlan(first_plan(dataset, source, columns, said, questions, model_error))

@@ -87,7 +87,14 @@ def ad_hoc(
     """
     if current_run().deployment_id:
         deployed_run()
-    said = Said(None, records, *map(tuple, (tables, means, densities, models, maps)))
+    said = Said(
+        records=records,
+        tables=tuple(tables),
+        means=tuple(means),
+        densities=tuple(densities),
+        maps=tuple(maps),
+        models=tuple(models),
+    )
     chosen, part = select_releases(plan, releases, alpha, title, requester, said)
     release_id = own_release_id(plan)
     ledger = ledger_if_any()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
@@ -101,24 +101,20 @@ class Said:
     """The texts of wishes, before they are parsed; ``purpose``: wishes about all columns."""
 
     purpose: Purpose | None = None
+    _: KW_ONLY
     records: bool = False
     tables: Sequence[str] = ()
     means: Sequence[str] = ()
     densities: Sequence[str] = ()
-    models: Sequence[str] = ()
     maps: Sequence[str] = ()
+    models: Sequence[str] = ()
 
     @property
     def title(self) -> str:
         """All wishes in one line of text."""
-        groups: list[tuple[str, Sequence[str]]] = [
-            ("Table", self.tables),
-            ("Mean", self.means),
-            ("Density", self.densities),
-            ("Map", self.maps),
-            ("Model", self.models),
+        said = [
+            f"{kind} {text.strip()}" for name, (kind, _) in READ.items() for text in self._of(name)
         ]
-        said = [f"{kind} {text.strip()}" for kind, texts in groups for text in texts]
         return ", ".join(["Synthetic records"] * self.records + said)[:MOST_TITLE]
 
     def read(self, of: Described) -> list[Wish]:
@@ -127,15 +123,8 @@ class Said:
         Raises ``InputError``, with a line for each wish that cannot be answered.
         """
         found, faults = [*self._of_all(of)], []
-        readers: list[tuple[Sequence[str], Callable[[str, Described], Wish]]] = [
-            (self.tables, _table),
-            (self.means, _mean),
-            (self.densities, _density),
-            (self.maps, _map),
-            (self.models, _model),
-        ]
-        for texts, reader in readers:
-            for text in [texts] if isinstance(texts, str) else texts:
+        for name, (_, reader) in READ.items():
+            for text in self._of(name):
                 try:
                     found.append(reader(text.strip(), of))
                 except InputError as fault:
@@ -145,6 +134,11 @@ class Said:
         found = found or [Wish("tables", columns=self._for_readers(of))]
         # Keeps the first of equal wishes; from the end, because a dictionary keeps the last.
         return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1]
+
+    def _of(self, name: str) -> Sequence[str]:
+        """The texts of one kind; a single text may stand for a list."""
+        texts = getattr(self, name)
+        return [texts] if isinstance(texts, str) else texts
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":
@@ -397,3 +391,13 @@ def _near(name: str, known: Collection[str]) -> str:
     listed = [*known][:MOST_LISTED]
     more = f" and {len(known) - len(listed)} more" if len(known) > len(listed) else ""
     return f"; there are {', '.join(listed)}{more}"
+
+
+READ: Mapping[str, tuple[str, Callable[[str, Described], Wish]]] = {
+    "tables": ("Table", _table),
+    "means": ("Mean", _mean),
+    "densities": ("Density", _density),
+    "maps": ("Map", _map),
+    "models": ("Model", _model),
+}
+"""By the field of ``Said``: the word for a wish in titles, and the function that reads one."""
