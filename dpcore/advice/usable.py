@@ -300,10 +300,8 @@ def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
     if isinstance(release, EstimatesDensity):
         parts = release.error_parts
         mostly = max(parts, key=parts.__getitem__)
-        return (
-            f"{', '.join(parts)} together move at most {percent} of the records, mostly {mostly};"
-            " smoothing error is not included"
-        )
+        moving = "noise moves" if mostly == "noise" else f"{mostly} and noise move"
+        return f"{moving} at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpcore.errors import InputError
-from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty, reason_column, unless
 from schemas.bundle.manifest import AnalysisRecord
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
-from tasks.bundle.evidence import evidence_of
+from tasks.bundle.drawn import DrawnPlan
 from tasks.bundle.parquet import write_table
-from tasks.bundle.publish import draws_of, file_metadata, measured_parts, with_csv
-from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.measured import fit_measured
+from tasks.bundle.publish import drawn_plan, file_metadata, with_csv
+from tasks.inference.fit import Fit, answering
 from tasks.workplace.step import step
 
 STATED = (
@@ -34,19 +31,11 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     """Fit every model of the plan; a model without a solution gets a reason instead of coefficients."""
     if not plan.analyses:
         return []
-    parts = measured_parts(plan, release_id)
-    known: dict[str, Evidence] = {}
-
-    def evidence(source: str, formula: str) -> Evidence:
-        """The evidence of the release that answers, made once."""
-        if source not in known:
-            known[source] = evidence_of(plan, parts, draws_of(plan, release_id), formula)
-        return known[source]
-
+    drawn = drawn_plan(plan, release_id)
     metadata = file_metadata(plan, release_id)
     records = []
     for analysis in plan.analyses:
-        source, found = _fitted(plan, release_id, analysis, evidence)
+        source, found = _fitted(drawn, analysis)
         about = metadata | {"dprelease.formula": analysis.formula}
         table = coefficients_table(analysis.name, found)
         records.append(
@@ -62,18 +51,13 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     return records
 
 
-def _fitted(
-    plan: Plan, release_id: str, analysis: Analysis, evidence: Callable[[str, str], Evidence]
-) -> tuple[str, Fit]:
-    """The release that answers, and its fit."""
+def _fitted(drawn: DrawnPlan, analysis: Analysis) -> tuple[str, Fit]:
+    """The release that answers, and its fit, or why it has none."""
     formula, family = analysis.formula, analysis.family
-    source = next((release.name for release in answering(plan, formula)), "")
     try:
-        measured = fit_measured(plan, draws_of(plan, release_id), formula, family)
-        if measured:
-            return measured
-        return source, fit(evidence(source, formula), formula, family)
+        return drawn.fit(formula, family)
     except InputError as error:
+        source = next((release.name for release in answering(drawn.plan, formula)), "")
         return source, Fit(formula, family, (), (str(error),))
 
 

@@ -20,7 +20,7 @@ from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import BundleError, InputError
 from dpcore.estimates.estimate import Estimate, share_of
-from dpcore.estimates.joined import DrawnRelease, Joined, join, parts_of
+from dpcore.estimates.joined import Joined, join
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import TableOfCounts
@@ -31,8 +31,8 @@ from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
 from tasks.bundle.digests import manifest_bytes
+from tasks.bundle.drawn import DrawnPlan
 from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
-from tasks.bundle.records import draws_of_period
 
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
 """A weight for each row of a table, or a function from its columns to weights; None for all rows."""
@@ -84,10 +84,9 @@ class OpenBundle:
         return noisy
 
     @cached_property
-    def parts(self) -> list[DrawnRelease]:
-        """All releases of counts with their draws."""
-        draws = draws_of_period(self.plan, self.draw)
-        return parts_of(self.plan.of_period, {name: draws(name) for name in self.plan.built})
+    def drawn(self) -> DrawnPlan:
+        """The plan with its draws."""
+        return DrawnPlan(self.plan, self.draw)
 
     def record_of(self, table: str) -> ReleaseRecord:
         """The release of a table."""
@@ -166,7 +165,7 @@ class OpenBundle:
             found = None
             if isinstance(release, TableOfCounts):
                 domain = self._domains[table]
-                found = join(f"{table}: ", domain, release, self.parts)
+                found = join(f"{table}: ", domain, release, self.drawn.parts)
             self._joins[table] = found
         return self._joins[table]
 

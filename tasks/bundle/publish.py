@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpcore.audit import AuditResult
 from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, LedgerError
-from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, with_best
+from dpcore.estimates.joined import replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Replicable
 from dpcore.releases.counts.unit import BEST, TableOfCounts
@@ -46,6 +46,7 @@ from schemas.bundle.table_file import TableFile
 from schemas.documents import documents
 from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
+from tasks.bundle.drawn import DrawnPlan
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
@@ -71,8 +72,8 @@ from tasks.workplace.step import step
 LOGGER = logging.getLogger("dprelease")
 
 _MEASURING = Lock()
-_MEASURED: dict[tuple[str | None, ...], tuple[Plan, list[DrawnRelease]]] = {}
-"""A cache of the last result of ``measured_parts``, by the digests of the plan and of its draws."""
+_MEASURED: dict[tuple[str | None, ...], DrawnPlan] = {}
+"""A cache of the last result of ``drawn_plan``, by the digests of the plan and of its draws."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         if isinstance(release, Replicable):
             replicate_noise = partial(release.replicate_noise, noisy)
     if isinstance(release, TableOfCounts):
-        parts = measured_parts(plan, release_id)
+        parts = drawn_plan(plan, release_id).parts
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
             replicate_noise = partial(replicates_of_best, release, parts)
@@ -178,8 +179,8 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     if synthesis.implicates:
         release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)
-        parts = measured_parts(plan, release_id)
-        several = make_implicates(release, synthesis, parts, draws_of_period(plan, draws))
+        drawn = drawn_plan(plan, release_id)
+        several = make_implicates(release, synthesis, drawn.parts, drawn.of_period)
         said = about | {"dprelease.warning": stated.rules}
         for key, table in zip(
             ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
@@ -352,18 +353,18 @@ def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
     return alone | ({release: most} if most else {})
 
 
-def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
-    """All releases of counts in the bundle with their draws; cached for the bundle's other tables."""
+def drawn_plan(plan: Plan, release_id: str) -> DrawnPlan:
+    """The plan with its committed draws; cached for the bundle's other tables."""
     charges = Ledger(ledger_url()).release(plan.dataset, release_id)
     drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
-        of, parts = _MEASURED.get(drawn, (None, []))
-        if of is not plan:  # parts belong to the release objects of one plan
-            draws = draws_of_period(plan, draws_of(plan, release_id))
-            parts = parts_of(plan.of_period, {name: draws(name) for name in plan.built})
+        found = _MEASURED.get(drawn)
+        if found is None or found.plan is not plan:  # parts belong to the releases of one plan
+            found = DrawnPlan(plan, draws_of(plan, release_id))
+            _ = found.parts
             _MEASURED.clear()
-            _MEASURED[drawn] = plan, parts
-        return parts
+            _MEASURED[drawn] = found
+        return found
 
 
 def _guarantee(plan: Plan) -> Guarantee:

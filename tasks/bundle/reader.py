@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -33,15 +32,15 @@ from dpcore.model_formula import ModelFormula
 from dpcore.releases.abilities import Evaluable
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.plan.synthesis import IMPLICATE
 from tasks.bundle.counts import OpenBundle
-from tasks.bundle.evidence import evidence_of
 from tasks.bundle.listing import Columns
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
-from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.measured import fit_measured, meant, wider
+from tasks.inference.fit import Fit
+from tasks.inference.measured import meant, wider
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
@@ -116,15 +115,12 @@ class BundleReader(OpenBundle):
         would be. Raises ``InputError`` if columns that the model relates were not measured together.
         """
         formula, family = meant(self.plan, formula, family)
-        found = fit_measured(self.plan, self.draw, formula, family)
-        if found is None:
-            made = fit(self._evidence_for(formula), formula, family)
+        name, made = self.drawn.fit(formula, family)
+        source = self.plan.of_period[name]
+        if isinstance(source, MeasuredModel):
+            return made
+        if not isinstance(source, Moments):
             made = replace(made, notes=(*made.notes, *self._means_of(formula)))
-            name = answering(self.plan, formula)[0].name
-        elif isinstance(self.plan.of_period[found[0]], MeasuredModel):
-            return found[1]
-        else:
-            name, made = found
         return replace(made, notes=(*made.notes, *wider(self.plan, name, made)))
 
     def _means_of(self, formula: str) -> list[str]:
@@ -156,21 +152,10 @@ class BundleReader(OpenBundle):
         """A quantile of a column of numbers; its interval covers sampling and privacy noise."""
         return quantile(self.evidence, column, level)
 
-    @cached_property
+    @property
     def evidence(self) -> Evidence:
         """Consistent tables, and records that follow them, for the release with the most columns."""
-        return self._evidence_for("")
-
-    def _evidence_for(self, formula: str) -> Evidence:
-        answers = answering(self.plan, formula)
-        source = answers[0].name if answers else ""
-        if source not in self._evidence:
-            self._evidence[source] = evidence_of(self.plan, self.parts, self.draw, formula)
-        return self._evidence[source]
-
-    @cached_property
-    def _evidence(self) -> dict[str, Evidence]:
-        return {}
+        return self.drawn.evidence()
 
 
 def open_bundle(path: str | Path) -> BundleReader:

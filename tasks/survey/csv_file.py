@@ -131,8 +131,10 @@ def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | Non
 
 
 def ends_in_quotes(path: Path) -> bool:
-    """Whether a quoted field has no end."""
-    ((inside, _),) = deque(_pieces(path), maxlen=1)
+    """Whether a quoted field has no end, or the file none."""
+    inside = True
+    with suppress(EOFError, gzip.BadGzipFile, zlib.error):
+        ((inside, _),) = deque(_pieces(path), maxlen=1)
     return inside
 
 

@@ -143,13 +143,12 @@ def _copied(
         raise DataError(f"{source}: {too_little_memory()}")
 
     def from_csv(file: CSVFile) -> int:
-        try:
+        with suppress(duckdb.Error):
             return copied(replace(relation, sql=file.sql()))
-        except duckdb.NotImplementedException:
-            # Quoted line ends where the parts of two threads meet. One thread would accept open quotes.
-            if ends_in_quotes(file.path):
-                raise
-            return copied(replace(relation, sql=file.sql(", parallel=false")))
+        # Several threads fail where their parts meet within quotes; one would accept quotes without end.
+        if ends_in_quotes(file.path):
+            raise duckdb.InvalidInputException
+        return copied(replace(relation, sql=file.sql(", parallel=false")))
 
     message = (
         f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.errors import InputError, PlanError
 from schemas.plan import load_plan
-from tasks.bundle import analyses
+from tasks.bundle import drawn
 from tasks.explain.analysis import check_analyses
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
@@ -87,7 +87,7 @@ def test_a_model_that_the_noise_leaves_without_solution_says_so(
     def unsolved(*_):
         raise InputError("the model has no solution in the records; use fewer terms")
 
-    monkeypatch.setattr(analyses, "fit", unsolved)
+    monkeypatch.setattr(drawn, "fit", unsolved)
     bundle = opened(plan, tmp_path)
     (record,) = bundle.manifest.analyses
     assert record.file.rows == 0

@@ -6,7 +6,7 @@ import yaml
 from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
 from schemas.plan import load_plan
-from tasks.bundle.publish import measured_parts
+from tasks.bundle.publish import drawn_plan
 from tasks.ledger import Ledger, charges_of
 from tasks.workplace.home import ledger_url
 from tests import bare
@@ -34,7 +34,7 @@ def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):
             for release in plan.built:
                 draw = Noisy(np.array([len(seen) + 5, 7]))
                 ledger.commit("survey", "r1", release, draw)
-        parts = measured_parts(plan, "r1")
-        assert parts is measured_parts(plan, "r1")
-        seen.append([part.draw for part in parts])
+        drawn = drawn_plan(plan, "r1")
+        assert drawn is drawn_plan(plan, "r1")
+        seen.append([part.draw for part in drawn.parts])
     assert seen[0] == seen[2] != seen[1]

@@ -480,7 +480,7 @@ def test_a_view_of_a_source_reads_no_other_file(tmp_path):
     assert contents(
         ingest(inside, {"x": column("integer", bounds=(0, 9))}, 1, tmp_path / "work")
     ) == [(1,)]
-    with pytest.raises(InputError, match="a view may read tables of this file alone"):
+    with pytest.raises(InputError, match="it may read only tables of this file"):
         ingest(outside, {"x": TEXT}, 1, tmp_path / "work")
 
 
