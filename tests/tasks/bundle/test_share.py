@@ -58,7 +58,8 @@ def drawn(release: Release, seed: int) -> OneTable:
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     bundle = OneTable(None, None)
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
-    vars(bundle)["parts"] = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
+    parts = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
+    vars(bundle)["drawn"] = SimpleNamespace(parts=parts)
     if isinstance(release, Margins):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:
