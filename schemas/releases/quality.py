@@ -16,7 +16,10 @@ from dpcore.releases.tables.criteria import (
     Copies,
     Criterion,
     Distance,
+    Largest,
+    Means,
     Prediction,
+    values_of,
 )
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.suggestion import suggestion
@@ -27,19 +30,24 @@ from schemas.releases.equal import with_equal
 from schemas.releases.rules import RuleSection, build_rules
 from schemas.survey.derived import details
 
-KINDS = ("distance", "contradicts", "model", "copies")
+KINDS = ("distance", "largest", "contradicts", "model", "means", "copies")
 MOST_CRITERIA = 50
 
-MOST_FEATURES = 1000
+MOST_FEATURES, MOST_GROUPS = 1000, 100_000
 
 
 class CriterionSection(Section):
-    """One of `distance`, `contradicts`, `model` and `copies`, with its limit."""
+    """One criterion with its limit."""
 
     distance: Literal["pairs"] | list[StrictStr] | None = Field(
         default=None,
         description="Columns: the total variation distance between their tables in the synthetic"
         " records and in the rows. Or `pairs`: the mean distance over all pairs of columns.",
+    )
+    largest: Literal["pairs"] | list[StrictStr] | None = Field(
+        default=None,
+        description="Columns, or `pairs`: the largest difference between the shares of a cell in their"
+        " tables.",
     )
     contradicts: RuleSection | None = Field(
         default=None,
@@ -52,6 +60,12 @@ class CriterionSection(Section):
         " mean error on the rows, minus its mean error on the records. Errors are fractions of the"
         " response's range or, for categories, the probability of wrong categories.",
     )
+    means: StrictStr | None = Field(
+        default=None,
+        description="Such as `income ~ region + sex`: the mean difference between the means of the first"
+        " column in each group of the others, as a fraction of its range; of two categories, between"
+        " shares. Groups count by their rows.",
+    )
     copies: Literal[True] | None = Field(
         default=None,
         description="The share of rows that are alone in their cell of all columns, if that cell also"
@@ -63,8 +77,9 @@ class CriterionSection(Section):
     def _one(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
             raise ValueError(f"state one of {', '.join(KINDS)}")
-        if self.distance == []:
-            raise ValueError("distance: name at least one column, or write pairs")
+        for kind in ("distance", "largest"):
+            if getattr(self, kind) == []:
+                raise ValueError(f"{kind}: name at least one column, or write pairs")
         return self
 
     def build(self, domain: Domain, place: str, columns: Mapping[str, Any]) -> Criterion:
@@ -82,30 +97,40 @@ class CriterionSection(Section):
                 )
             return Contradictions(f"contradictions of: {self.contradicts.words}", limit, rules)
         if self.model is not None:
-            return self._prediction(domain, place)
-        if self.distance == "pairs":
+            return self._prediction(domain, place, self.model)
+        if self.means is not None:
+            return self._of_means(domain, place, self.means)
+        kind = "largest" if self.largest else "distance"
+        sets, words = self._sets(domain, f"{place}.{kind}", self.largest or self.distance)
+        if kind == "largest":
+            return Largest(f"largest difference in {words}", limit, sets)
+        mean = "mean " * (self.distance == "pairs")
+        return Distance(f"{mean}distance of {words}", limit, sets)
+
+    def _sets(
+        self, domain: Domain, place: str, columns: Literal["pairs"] | list[str] | None
+    ) -> tuple[tuple[tuple[str, ...], ...], str]:
+        """The sets of columns of the tables, and words for them."""
+        if columns == "pairs":
             if len(domain.names) < 2:
-                raise ValueError(
-                    f"{place}.distance: one column has no pairs; name the column in a list"
-                )
-            return Distance("mean distance of pairs", limit, (*combinations(domain.names, 2),))
-        assert self.distance
-        named = _named(domain, f"{place}.distance", self.distance)
+                raise ValueError(f"{place}: one column has no pairs; name the column in a list")
+            return (*combinations(domain.names, 2),), "pairs"
+        named = _named(domain, place, columns or [])
         domain.select(named).require_one_word("a distance")
         named = tuple(name for name in domain.names if name in named)  # a table has no order
-        return Distance(f"distance of {' x '.join(named)}", limit, (named,))
+        return (named,), " x ".join(named)
 
-    def _prediction(self, domain: Domain, place: str) -> Criterion:
-        assert self.model
-        with inside(f"{place}.model: "):
-            formula = ModelFormula.read(self.model)
-        by = formula.added_columns()
-        if by is None:
-            raise ValueError(
-                f"{place}.model: write a column, ~ and columns that are added up, such as"
-                " income ~ age + sex, without C(); categories are recognised"
-            )
-        response, *terms = _named(domain, f"{place}.model", [formula.names[0], *by])
+    def _of_means(self, domain: Domain, place: str, formula: str) -> Criterion:
+        response, *by = _added(domain, f"{place}.means", formula)
+        with inside(f"{place}.means: "):
+            domain.select((*by, response)).require_one_word("a table of means")
+            if domain.select(tuple(by)).size > MOST_GROUPS:
+                raise ValueError(f"more than {MOST_GROUPS:,} groups; leave out the largest column")
+            values_of(domain.axes[domain.positions[response]])
+        return Means(f"means of {response} by {', '.join(by)}", self.at_most, response, (*by,))
+
+    def _prediction(self, domain: Domain, place: str, formula: str) -> Criterion:
+        response, *terms = _added(domain, f"{place}.model", formula)
         features = sum(axis.size for axis in domain.select((response, *terms)).axes)
         if features > MOST_FEATURES:
             raise ValueError(
@@ -191,6 +216,19 @@ class QualitySection(ReleaseSection):
         own: dict[str, Any] = {"criteria": criteria, "of": self.records}
         own["withholds"] = self.otherwise == "withhold"
         return self.make(RecordQuality, domain, survey, share, **own)
+
+
+def _added(domain: Domain, place: str, text: str) -> tuple[str, ...]:
+    """The response and the columns of a formula that adds up columns of the records."""
+    with inside(f"{place}: "):
+        formula = ModelFormula.read(text)
+    by = formula.added_columns()
+    if by is None:
+        raise ValueError(
+            f"{place}: write a column, ~ and columns that are added up, such as"
+            " income ~ age + sex, without C(); categories are recognised"
+        )
+    return _named(domain, place, [formula.names[0], *by])
 
 
 def _named(domain: Domain, place: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -80,6 +80,28 @@ def test_good_records_are_published_with_what_was_measured(tmp_path, table):
 
 
 @pytest.mark.slow
+def test_the_largest_error_and_means_in_groups_are_measured(tmp_path, table):
+    accept = [
+        {"largest": "pairs", "at_most": 0.1},
+        {"means": "works ~ age + sex", "at_most": 0.2},
+        {"means": "age ~ works", "at_most": 0.2},
+    ]
+    bundle = released(tmp_path, table, document(0.3, accept=accept))
+    found = bundle.table("good-enough")
+    assert found["met"].all()
+    records = bundle.table("microdata/people")
+    apart = [
+        np.abs(real.reindex_like(made) - made).to_numpy().max()
+        for one, other in (("sex", "works"),)
+        for real, made in [
+            [pd.crosstab(of[one], of[other], normalize=True) for of in (table, records)]
+        ]
+    ]
+    assert found["measured"][0] > max(apart) - 0.02
+    assert 0 <= found["measured"][2] < 0.1
+
+
+@pytest.mark.slow
 def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table, monkeypatch):
     plan, said = document(0.02), list[str]()
     monkeypatch.setattr("tasks.admission.log_line", said.append)
@@ -126,12 +148,17 @@ def test_a_criterion_that_repeats_a_rule_of_the_records_is_refused():
     ("change", "said"),
     [
         ({"records": "peple"}, "records: the plan has no synthetic table 'peple'; did you mean"),
-        ({"accept": [{"at_most": 0.1}]}, "state one of distance, contradicts, model, copies"),
+        (
+            {"accept": [{"at_most": 0.1}]},
+            "state one of distance, largest, contradicts, model, means, copies",
+        ),
         ({"accept": [{"distance": ["sex", "agee"], "at_most": 0.1}]}, "no column 'agee'"),
         ({"accept": [{"distance": ["sex", "sex"], "at_most": 0.1}]}, "must be different columns"),
         ({"accept": [{"distance": [], "at_most": 0.1}]}, "accept[0]: distance: name at least one"),
         ({"accept": [{"model": "works ~ age * sex", "at_most": 0.1}]}, "columns that are added up"),
         ({"accept": [{"model": "works ~ C(sex)", "at_most": 0.1}]}, "without C()"),
+        ({"accept": [{"largest": [], "at_most": 0.1}]}, "accept[0]: largest: name at least one"),
+        ({"accept": [{"means": "works ~ age * sex", "at_most": 0.1}]}, "that are added up"),
         ({"accept": [{"model": "sex ~ code", "at_most": 0.1}]}, "no column 'code'"),
         ({"accept": [{"model": "works", "at_most": 0.1}]}, "write the response, ~ and the terms"),
         ({"accept": [{"contradicts": "age >= sex", "at_most": 0.1}]}, "contradicts"),

@@ -6,20 +6,25 @@ private.  Each criterion has a value v that one row changes by at most 1, and v/
     distance        sum over cells |c R - r M| / 2 R      c rows and r records are in a cell; M is N or
                                                           n; for M = n, v/n is the total variation
                                                           distance
+    largest         max over cells |c R - r n| / R
     contradictions  r n/R - c                             c rows and r records break a rule
     prediction      c - r n/R                             c, r: sums over rows and records of errors in
                                                           [0, 1] of a predictor fitted to the records
+    means           sum over groups |S| / 2               S: sum over a group's rows of a value in [0, 1]
+                                                          minus its mean in the group's records
     copies          u / 2                                 u rows are alone in their cell of all columns,
                                                           and a record is there too
 
 If N is wrong, published values are wrong by the factor n/N, and distances with M = N by at most
 |n/N - 1|/2, because c/N is.
 
-**Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for copies and for
-distances with M = N; replacing one moves it by at most 1.  *Proof.*  A row adds R to one c R, and
-R in all to the r M if M = n; replacing it changes two cells.  It adds a number from 0 to 1 to c, and r/R
-to r n/R.  It changes whether one cell has exactly one row, and replacing it changes two cells.  The
-average of distances changes by no more than each of them.  QED
+**Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for means, copies
+and distances with M = N; replacing one moves it by at most 1.  *Proof.*  A row adds R to one c R, and R
+in all to the r M if M = n; replacing it changes two cells.  A largest value moves by at most as much as
+the cell that moves most: by 1 - r/R where the row is, and by r/R elsewhere.  A row adds a number from 0
+to 1 to c, and r/R to r n/R.  It adds a number from -1 to 1 to one S, and replacing it changes two.  It
+changes whether one cell has exactly one row, and replacing it changes two cells.  The average of
+distances changes by no more than each of them.  QED
 
 The published value is v ``STEPS`` rounded down to a whole number: it changes by at most ``STEPS`` times
 as much as v does, rounded up.
@@ -33,8 +38,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis, Categories, in_order
+from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.post.records.rules import Rule, breaks_rules
 
@@ -97,12 +103,29 @@ class Distance(Criterion):
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         number, size = int(records.counts.sum()), int(rows.counts.sum()) if self.own else size
-        apart = sum(_apart(rows, size, records, number, names) for names in self.sets)
+        apart = sum(int(_apart(rows, size, records, number, names).sum()) for names in self.sets)
         return STEPS * apart // (2 * number * len(self.sets))
 
 
-def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str, ...]) -> int:
-    """The sum over cells |c R - r N|, exactly."""
+@dataclass(frozen=True)
+class Largest(Criterion):
+    """The largest difference between the shares of a cell in the rows and in the records, over some
+    tables."""
+
+    sets: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def signed(self) -> bool:
+        return False
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        number, size = int(records.counts.sum()), int(rows.counts.sum())
+        apart = (_apart(rows, size, records, number, names) for names in self.sets)
+        return STEPS * max(int(each.max(initial=0)) for each in apart) // number
+
+
+def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str, ...]) -> Integers:
+    """|c R - r N| in each cell that is not empty, exactly."""
     first, second = rows.roll_up(names), records.roll_up(names)
     cells = np.concatenate([first.cells, second.cells])
     # Sums that overflow would break the lemma, so large ones are Python's whole numbers.
@@ -110,8 +133,7 @@ def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str
     signed = np.concatenate(
         [first.counts.astype(kind) * number, second.counts.astype(kind) * -size]
     )
-    both = Tally.of(first.domain, cells, signed)
-    return int(np.abs(both.counts).sum()) if len(both.counts) else 0
+    return np.asarray(np.abs(Tally.of(first.domain, cells, signed).counts))
 
 
 @dataclass(frozen=True)
@@ -206,6 +228,72 @@ class Prediction(Criterion):
         features = _features(tally, self.response)
         wanted: Floats = features[tally.codes(tally.domain.positions[self.response])]
         return wanted
+
+
+@dataclass(frozen=True)
+class Means(Criterion):
+    """The mean difference between a column's means in groups of rows and of records, weighted by the
+    rows of each group, as a fraction of the column's range.
+
+    Of two categories it is the share of the second.  Null has no part; a group without records has the
+    mean of all records.
+    """
+
+    response: str = ""
+    by: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def factor(self) -> int:
+        return 2
+
+    @property
+    def signed(self) -> bool:
+        return False
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        groups = rows.domain.select(self.by)
+        rows, records = (each.roll_up((*self.by, self.response)) for each in (rows, records))
+        place, known = values_of(rows.domain.axes[-1])
+        means = self._means(groups, records, place, known)
+        group, cell = self._placed(groups, rows)
+        # In whole steps, so that a row's part is the same in every table.
+        parts = np.rint(STEPS * (place[cell] - means[group])).astype(np.int64) * known[cell]
+        sums = [0] * groups.size
+        for each, part in zip(group.tolist(), (parts.astype(object) * rows.counts), strict=True):
+            sums[each] += int(part)
+        return sum(map(abs, sums)) // 2
+
+    def _means(self, groups: Domain, records: Tally, place: Floats, known: Booleans) -> Floats:
+        """The mean (groups,) in the records of each group."""
+        group, cell = self._placed(groups, records)
+        counts = records.counts * known[cell]
+        number, total = (
+            np.bincount(group, counts * each, groups.size) for each in (1.0, place[cell])
+        )
+        every = total.sum() / max(number.sum(), 1.0)
+        return np.where(number > 0, total / np.maximum(number, 1.0), every)
+
+    def _placed(self, groups: Domain, tally: Tally) -> tuple[Integers, Integers]:
+        """The group and the response's cell of each cell of a tally."""
+        codes = tally.domain.unpack(tally.cells)
+        return groups.pack(codes[:, :-1]), codes[:, -1]
+
+
+def values_of(axis: Axis) -> tuple[Floats, Booleans]:
+    """The value (cells,) of each cell, from 0 to 1, and whether it is not null.
+
+    Raises ``ValueError`` for more than two categories that are not in order.
+    """
+    known = np.arange(axis.size) < axis.size - axis.nullable
+    if in_order(axis):
+        return _places(axis), known
+    if known.sum() != 2:
+        raise ValueError(f"{axis.name} must be a column of numbers or of two categories")
+    return np.array([0.0, 1.0, 0.0])[: axis.size], known
 
 
 def _features(tally: Tally, name: str) -> Floats:

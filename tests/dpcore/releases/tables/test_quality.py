@@ -15,7 +15,15 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import Rule
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.criteria import STEPS, Contradictions, Copies, Distance, Prediction
+from dpcore.releases.tables.criteria import (
+    STEPS,
+    Contradictions,
+    Copies,
+    Distance,
+    Largest,
+    Means,
+    Prediction,
+)
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import SystemSource
 from tests.dpcore.releases.contract import opened
@@ -32,6 +40,9 @@ CRITERIA = (
     Prediction("excess error of works", 0.5, "works", ("age", "area")),
     Prediction("excess error of age", 0.5, "age", ("works",)),
     Copies("copies", 0.5),
+    Largest("largest", 0.5, (("area", "age"), ("works",))),
+    Means("means of age", 0.5, "age", ("area", "works")),
+    Means("means of works", 0.5, "works", ("age",)),
 )
 OWN = tuple(replace(each, own=True) if isinstance(each, Distance) else each for each in CRITERIA)
 
@@ -76,7 +87,7 @@ def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation, c
         largest = np.maximum(largest, moved / STEPS)
     of_one = [float(each.present) for each in criteria]
     assert np.all(largest <= (1 if relation == "replace-one" else of_one))
-    assert np.all(largest[[0, 2, 3, 4, 5]] >= 0.4)
+    assert np.all(largest[[0, 2, 3, 4, 5, 6, 7, 8]] >= 0.4)
 
 
 def test_the_values_are_what_they_say():
@@ -101,6 +112,17 @@ def test_the_values_are_what_they_say():
     there = {tuple(each) for each in records.tolist()}
     copied = sum(tuple(each) in there for each in once[of == 1].tolist())
     assert found["copies"] == pytest.approx(copied / len(rows), **near)
+    largest = max(np.abs(shares(rows, at) - shares(records, at)).max() for at in ([0, 1], [2]))
+    assert found["largest"] == pytest.approx(largest, **near)
+    ages = rows[:, 1] < 3
+    share, means = [], []
+    for group in range(3):
+        share.append(np.mean(rows[:, 1] == group))
+        means.append([codes[codes[:, 1] == group, 2].mean() for codes in (rows, records)])
+    share.append(np.mean(~ages))
+    means.append([codes[codes[:, 1] == 3, 2].mean() for codes in (rows, records)])
+    apart_by_age = sum(s * abs(one - other) for s, (one, other) in zip(share, means, strict=True))
+    assert found["means of works"] == pytest.approx(apart_by_age, abs=4 / STEPS)
 
 
 def test_records_that_lost_a_relation_predict_rows_worse_than_rows_do():
@@ -114,6 +136,17 @@ def test_records_that_lost_a_relation_predict_rows_worse_than_rows_do():
     criterion = (CRITERIA[3],)
     assert abs(values(rows, related, criterion)[0]) < 0.05
     assert values(rows, reversed_, criterion)[0] > 0.5
+
+
+def test_means_notice_a_relation_that_records_have_lost():
+    random = np.random.default_rng(3)
+    rows = drawn(random, 400)
+    rows[:, 2] = rows[:, 1] > 1
+    criteria = (CRITERIA[3], CRITERIA[8])
+    prediction, means = values(rows, drawn(random, 400), criteria)
+    assert abs(prediction) < 0.05
+    assert means > 0.4
+    assert values(rows, rows[random.integers(400, size=400)], criteria)[1] < 0.02
 
 
 def test_the_error_of_a_row_is_the_same_in_every_table():
