@@ -182,12 +182,14 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
 
 
 def graded_distances(
-    release: Microdata | CompressedMicrodata, shares: Shares | None = None
+    release: Microdata | CompressedMicrodata,
+    shares: Shares | None = None,
+    tables: Sequence[Sequence[str]] = (),
 ) -> list[tuple[float, float]]:
-    """For some tables that represent all: the distance by which a bundle grades them, and the share of
-    records outside the largest cell."""
+    """For ``tables``, by default some that represent all: the distance by which a bundle grades them,
+    and the share of records outside the largest cell."""
     expected = ModelledTables(release, _or_typical(release, shares))
-    tables = _some_tables(release)
+    tables = tables or _some_tables(release)
     return [(expected.apart(names) or 0.0, expected.outside(names)) for names in tables]
 
 

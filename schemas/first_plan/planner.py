@@ -29,6 +29,7 @@ from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.compression import GROUPS, usual_categories
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ROWS, ColumnType, Described, with_names
 from schemas.first_plan.question import Question
@@ -219,6 +220,8 @@ class Draft(Written):
             return None
         if not {*wish.columns} <= {*held.keys["columns"]}:
             return None
+        if "compress" in held.keys and any(self._may_merge(name) for name in wish.columns):
+            return None
         also, kind = held.keys.get("also", []), held.keys["kind"]
         if len(wish.columns) <= 2 or kind == "histogram":
             text = f"These tables include {wish.text}."
@@ -229,6 +232,12 @@ class Draft(Written):
             text = "You requested this table. Here it is more accurate than as a separate release."
         more = {"also" if len(wish.columns) > 2 and kind != "histogram" else "columns": text}
         return self.having(held.but(more).serving(wish))
+
+    def _may_merge(self, name: str) -> bool:
+        """Whether tables of records may count groups of a column's categories."""
+        asked = self.of.said.get(name)
+        listed = asked.keys.get("categories") if asked else None
+        return isinstance(listed, list) and len(listed) > usual_categories(GROUPS[0])
 
     def with_model(self, wish: Wish) -> Draft:
         """The best draft that answers a model: from its own release, the records' tables, moments or new

@@ -386,10 +386,11 @@ class ColumnUse:
             )
             why["bandwidth"] = "A fraction of the range on that scale, chosen without the data."
         elif reason := self.no_private_bandwidth(wish.columns):
-            crowded = any(self.numbers[n].lower == 0 for n in wish.columns if n in self.numbers)
+            crowded = any(self.numbers[n].lower <= 0 for n in wish.columns if n in self.numbers)
             keys["bandwidth"] = 0.01 if crowded else 0.03
             why["bandwidth"] = (
-                f"A fraction of the range, because no private bandwidth is possible: {reason}."
+                f"A fraction of the range{self._wide(wish, keys['bandwidth'])}, because no private"
+                f" bandwidth is possible: {reason}. Narrower details are smoothed away."
             )
         else:
             keys["bandwidth"] = {"private": "quantiles", "smallest": 0.01}
@@ -399,6 +400,13 @@ class ColumnUse:
         if any(of.whole and of.amount for n, of in self.numbers.items() if n in wish.columns):
             why["bandwidth"] += LOGARITHMIC
         return PlannedRelease(keys | {"mechanism": "best"}, why, (wish,))
+
+    def _wide(self, wish: Wish, bandwidth: float) -> str:
+        """A bandwidth in the unit of a single column of numbers, for a comment."""
+        of = self.numbers.get(wish.columns[0]) if len(wish.columns) == 1 else None
+        if of is None:
+            return ""
+        return f" ({bandwidth * float(of.upper - of.lower):.2g} {of.unit}".rstrip() + ")"
 
     def moments(self, wishes: Sequence[Wish]) -> PlannedRelease:
         columns = [n for n in self.columns if any(n in wish.columns for wish in wishes)]

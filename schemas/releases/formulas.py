@@ -205,7 +205,10 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
         for name in found.rhs.columns
     ]
     if found.rhs.shape[1] > MOST_TERMS:
-        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, more than {MOST_TERMS}")
+        raise InputError(
+            f"{formula}: has {found.rhs.shape[1]} terms, more than {MOST_TERMS}; leave out"
+            " the column with the most categories, or ask for a table of these columns"
+        )
     return found
 
 
