@@ -568,8 +568,8 @@ FAULTS: tuple[Fault, ...] = (
     of_survey(
         "weights are not cut",
         "bounding",
-        "steps = ibis.least(weight / exactly(float(weights.step)), most)",
-        "steps = weight / exactly(float(weights.step))",
+        "inside = ibis.least(weight, exactly(weights.most_steps * step))",
+        "inside = weight",
         audit="plan of persons",
     ),
     of_survey(

@@ -41,9 +41,11 @@ def add_weight_steps(table: Any, weights: Weights) -> Any:
     """
     import ibis  # slow to import, and only the private steps need it
 
-    weight, most = table[weights.column], exactly(float(weights.most_steps))
-    steps = ibis.least(weight / exactly(float(weights.step)), most)
-    rounded = (steps + exactly(0.5)).floor().cast("int64")
+    weight, step = table[weights.column], float(weights.step)
+    # Moved into the range before the division, at whose over- or underflow PostgreSQL raises an error.
+    inside = ibis.least(weight, exactly(weights.most_steps * step))
+    inside = ibis.ifelse(inside < exactly(step / 4), exactly(0.0), inside)
+    rounded = (inside / exactly(step) + exactly(0.5)).floor().cast("int64")
     return table.mutate(**{STEPS: ibis.ifelse(weight >= 0, rounded, 0)})
 
 

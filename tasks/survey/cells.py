@@ -172,6 +172,10 @@ def _grid(value: Any, axis: Grid) -> Any:
     return cell
 
 
+NOTHING = 2.0**-900
+"""Numbers this far above the lower bound, in widths, are in its cell."""
+
+
 def _grid_cell(value: Any, axis: Grid) -> Any:
     import ibis
 
@@ -179,6 +183,8 @@ def _grid_cell(value: Any, axis: Grid) -> Any:
         return value - _number(axis, axis.lower)
     if axis.transform != "none":
         return _bin(value, axis)
-    width = exactly(axis.upper - axis.lower)
-    position = ((value - exactly(axis.lower)) / width * exactly(axis.cells)).floor()
+    width, above = axis.upper - axis.lower, value - exactly(axis.lower)
+    # PostgreSQL raises an error at a quotient below the smallest number.
+    above = ibis.ifelse(above < exactly(width * NOTHING), exactly(0.0), above)
+    position = (above / exactly(width) * exactly(axis.cells)).floor()
     return ibis.least(position.cast("int64"), axis.cells - 1)

@@ -93,19 +93,19 @@ def opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def with_one_line_end(path: Path, target: Path, name: object) -> bool:
+def with_one_line_end(given: CSVFile, target: Path, name: object) -> bool:
     """Write a copy in which every line ends with a line feed; returns whether line ends differed.
 
     Line ends inside quotes are part of a value and stay.  Raises ``InputError`` as ``csv_headers`` does.
     """
-    return _whole(lambda: _with_one_line_end(path, target), name)
+    return _whole(lambda: _with_one_line_end(given, target), name)
 
 
-def _with_one_line_end(path: Path, target: Path) -> bool:
+def _with_one_line_end(given: CSVFile, target: Path) -> bool:
     total = np.zeros(3, dtype=np.int64)
     with target.open("wb") as written:
         target.chmod(0o600)
-        for inside, piece in _pieces(path):
+        for inside, piece in _pieces(given.path, given.delimiter):
             if not inside:
                 total += _line_ends(piece)
                 piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -116,7 +116,9 @@ def _with_one_line_end(path: Path, target: Path) -> bool:
 def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | None:
     """The first line whose used columns cannot be read, and why, without quoting it; else None."""
     counted = ", ".join(f"count({column})" for column in used)
-    rejecting = file.sql(", store_rejects=true, rejects_limit=1")
+    # In one part, so that no part begins within quotes, unless they have no end.
+    whole = ", parallel=false" if well_quoted(file) else ""
+    rejecting = file.sql(f"{whole}, store_rejects=true, rejects_limit=1")
     # One thread, so that the first fault is found first; no folder for temporary files.
     with duckdb.connect(config={"threads": 1, "temp_directory": ""}) as connection:
         hide_bar(connection)
@@ -130,18 +132,19 @@ def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | Non
     return f"line {_line_at(file.path, found[0] - 1)} {FAULTS[found[1]]}"
 
 
-def ends_in_quotes(path: Path) -> bool:
-    """Whether a quoted field has no end, or the file none."""
+def well_quoted(file: CSVFile) -> bool:
+    """Whether every quoted field ends, and readers agree on every quote: none is after blanks at the
+    start of a field, or between quoted and other text."""
     inside = True
-    with suppress(EOFError, gzip.BadGzipFile, zlib.error):
-        ((inside, _),) = deque(_pieces(path), maxlen=1)
-    return inside
+    with suppress(EOFError, gzip.BadGzipFile, zlib.error, csv.Error):
+        ((inside, _),) = deque(_pieces(file.path, file.delimiter, strict=True), maxlen=1)
+    return not inside
 
 
 def _line_at(path: Path, place: int) -> int:
     """The number of the line with the first byte from this position on that is not a line end."""
     line, passed = 1, 0
-    for _, piece in _pieces(path):
+    for _, piece in _pieces(path, ","):
         if passed + len(piece) > place:
             before = max(place - passed, 0)
             before = len(piece) - len(piece[before:].lstrip(b"\r\n"))
@@ -154,17 +157,32 @@ def _line_at(path: Path, place: int) -> int:
     return line
 
 
-def _pieces(path: Path) -> Iterator[tuple[bool, bytes]]:
-    """Yield pieces of the file, each with whether it is inside quotes; no piece splits a line end."""
-    inside, held = False, b""
+def _pieces(path: Path, delimiter: str, strict: bool = False) -> Iterator[tuple[bool, bytes]]:
+    """Yield pieces of the file, each with whether it is inside quotes; no piece splits a line end.
+
+    A quote opens at the start of a field, and is text elsewhere outside quotes.  If ``strict``, raises
+    ``csv.Error`` at a quote where readers differ.
+    """
+    inside, held, starts = False, b"", (delimiter.encode(), b"\n", b"\r")
+    # The last sign outside quotes, whether it is a blank at the start of a field, or the end of quotes.
+    before, blank, closed = b"\n", False, False
     with closing(opened(path)) as file:
         while chunk := file.read(CHUNK):
             chunk = held + chunk
             held = chunk[-1:] if chunk.endswith(b"\r") else b""
             for i, piece in enumerate(chunk.removesuffix(held).split(b'"')):
                 if i:
-                    inside = not inside
+                    if strict and blank and not inside:
+                        raise csv.Error
+                    closed, inside = inside, not inside and (closed or before in starts)
+                    before, blank = b'"', False
                     yield True, b'"'
+                if piece and not inside:
+                    if strict and closed and piece[:1] not in starts:
+                        raise csv.Error
+                    last = piece.rstrip(b" ")[-1:]
+                    blank = piece.endswith(b" ") and (last or before) in (*starts, b" ")
+                    closed, before = False, piece[-1:]
                 yield inside, piece
     yield inside, held
 

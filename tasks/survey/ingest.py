@@ -39,7 +39,7 @@ from schemas.survey.reading import (
 )
 from schemas.survey.source import TableSource
 from tasks.survey.counts import wrong_counts, wrong_rows
-from tasks.survey.csv_file import CSVFile, csv_fault, ends_in_quotes, with_one_line_end
+from tasks.survey.csv_file import CSVFile, csv_fault, well_quoted, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
 from tasks.survey.private_file import (
@@ -146,7 +146,7 @@ def _copied(
         with suppress(duckdb.Error):
             return copied(replace(relation, sql=file.sql()))
         # Several threads fail where their parts meet within quotes; one would accept quotes without end.
-        if ends_in_quotes(file.path):
+        if not well_quoted(file):
             raise duckdb.InvalidInputException
         return copied(replace(relation, sql=file.sql(", parallel=false")))
 
@@ -161,9 +161,7 @@ def _copied(
         return from_csv(given)
     file = plain = replace(given, path=workspace / LINES)
     try:
-        if call_guarded(
-            lambda: with_one_line_end(given.path, plain.path, source), DataError, message
-        ):
+        if call_guarded(lambda: with_one_line_end(given, plain.path, source), DataError, message):
             with suppress(duckdb.Error):
                 return from_csv(plain)
         else:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -49,7 +49,9 @@ def _reader(path: Path) -> Any:
 
 def office_table(path: Path) -> MemoryTable:
     """The table in a file; raises ``InputError`` if its reader is not installed."""
-    return _Sheet(path) if path.suffix.lower() == ".xlsx" else _StatisticalFile(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # readers' warnings quote values
+        return _Sheet(path) if path.suffix.lower() == ".xlsx" else _StatisticalFile(path)
 
 
 class _Sheet(MemoryTable):
@@ -58,20 +60,17 @@ class _Sheet(MemoryTable):
     def __init__(self, path: Path) -> None:
         rows = _cells(path)
         header = ["" if cell.value is None else str(cell.value) for cell in next(rows, ())]
-        self._path, self._header = path, header
+        self._path, self._header, self._unknown = path, header, set[int]()
         found = ([_dated(cell) for cell in row] for row in rows)
         self._rows = [row for row in found if any(value is not None for value in row)]
         if _has_formulas(path):
-            written = chain.from_iterable(_cells(path, formulas=True))
-            known = chain.from_iterable(_cells(path))
-            # Empty text counts as a value too.
-            if any(
-                f.data_type == "f" and v.value is None and v.data_type == "n"
-                for f, v in zip(written, known, strict=True)
-            ):
-                raise DataError(
-                    f"{path}: holds formulas without values; open and save it in the spreadsheet program"
-                )
+            self._unknown = {
+                place
+                for written, known in zip(_cells(path, formulas=True), _cells(path), strict=True)
+                for place, (f, v) in enumerate(zip(written, known, strict=True))
+                # Empty text counts as a value too.
+                if f.data_type == "f" and v.value is None and v.data_type == "n"
+            }
 
     def __repr__(self) -> str:
         return str(self._path)
@@ -82,6 +81,11 @@ class _Sheet(MemoryTable):
 
     def column(self, name: str, wrong: str | None = None) -> Column:
         place = self._header.index(name)
+        if place in self._unknown:
+            raise DataError(
+                f"{self._path}: holds formulas without values; open and save it in the spreadsheet"
+                " program"
+            )
         values = (row[place] if place < len(row) else None for row in self._rows)
         return written_each(map(_as_stored, values), wrong)
 

@@ -94,7 +94,11 @@ def moment(value: str, kind: str) -> str:
     """SQL of a date or a timestamp as a TIMESTAMP, in UTC if it has a zone; null if it is infinite."""
     if "WITH TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
         return f"make_timestamp(epoch_us(CAST({value} AS TIMESTAMPTZ)))"
-    # The cast would turn an infinite date into the last day of the year 9999.
+    # The cast would turn an infinite date into the last day of the year 9999; and whether a time beyond
+    # microseconds is finite raises an error, unless it is cast.
+    if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        at = f"TRY_CAST({value} AS TIMESTAMP)"
+        return f"CASE WHEN isfinite({at}) THEN {at} END"
     return f"TRY_CAST(CASE WHEN isfinite({value}) THEN {value} END AS TIMESTAMP)"
 
 
@@ -110,11 +114,11 @@ def written(value: str, kind: str) -> str:
     as_text = f"CAST({value} AS VARCHAR)"
     if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
         return as_text
-    # TRY_CAST, because a file states its smallest and largest number, without NaN: DuckDB concludes that
-    # no value is NaN, and drops the comparison that excludes NaN.
+    # A Parquet file may state its smallest and largest number without NaN. Then DuckDB concludes that no
+    # value is NaN, and drops comparisons that exclude NaN, but no function.
     if kind in _FLOATS:
         return (
-            f"CASE WHEN abs({value}) < {real(2**53)}"
+            f"CASE WHEN isfinite({value}) AND abs({value}) < {real(2**53)}"
             f" THEN CASE WHEN floor({value}) = {value}"
             f" THEN CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)"
             f" ELSE CAST(CAST({value} AS DOUBLE) AS VARCHAR) END END"

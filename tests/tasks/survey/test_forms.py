@@ -25,7 +25,7 @@ import pytest
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 from schemas.plan import Plan, load_plan
-from schemas.survey.columns import IdentifierColumn, made_total
+from schemas.survey.columns import IdentifierColumn, IntegerColumn, made_total
 from schemas.survey.source import TableSource
 from schemas.survey.unit import UnitColumn
 from tasks.draw import tally_releases
@@ -518,6 +518,36 @@ def test_records_of_a_list_of_values_do_not_depend_on_one_another(last, tmp_path
     columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
     survey = ingest(MemoryTable(pd.DataFrame({"x": [1, 2, 1, last]})), columns, 4, tmp_path, ADDED)
     assert count(survey, columns, 4, "own-cell") == [[2, 1 + (last == 2), int(last != 2)]]
+
+
+@pytest.mark.parametrize("last", [0.25, 1.0, 2.0**60, float("inf")])
+def test_statistics_of_a_parquet_file_do_not_make_nan_a_category(last, tmp_path):
+    """They leave NaN out, so that DuckDB takes every value for one between the smallest and largest."""
+    columns = {"x": column("categorical", categories=["0.25", "0.5", "1", "nan"], nullable=True)}
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    values = pa.array([0.25, 0.5, float("nan"), float("nan"), last], pa.float64())
+    pyarrow.parquet.write_table(pa.table({"x": values}), tmp_path / "t.parquet")
+    survey = ingest(str(tmp_path / "t.parquet"), columns, 5, tmp_path / "work", ADDED)
+    (found,) = count(survey, columns, 5, "own-cell")
+    assert found == [1 + (last == 0.25), 1, int(last == 1), 0, 2 + (last > 1)]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_time_beyond_all_dates_stops_the_reading_of_no_other(unit, tmp_path):
+    columns = {
+        "h": IntegerColumn(
+            type="integer",
+            bounds=(0, 23),
+            nullable=True,
+            **{"from": {"column": "t", "part": "hour"}},
+        )
+    }
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    table = pa.table({"t": pa.array([3600, 3600, 10**17], pa.timestamp(unit))})
+    survey = ingest(MemoryTable(table), columns, 3, tmp_path / "work", ADDED)
+    (found,) = count(survey, columns, 3, "own-cell")
+    assert found[0 if unit == "ms" else 1] == 2
+    assert found[-1] == 1
 
 
 LARGE = (2.0**53, 9007199254740994.0, 1.2345678901234567e19, 2.0**60, -(2.0**70), 1e200, 0.1, -0.0)

@@ -407,16 +407,27 @@ def test_lines_may_end_in_several_ways(form, ends, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", [True, False])
-def test_quoted_line_ends_where_the_parts_of_two_threads_meet(closed, tmp_path):
-    """A text of one record, even in a column that nobody reads, stops the reading of no other."""
+@pytest.mark.parametrize(
+    ("ends", "beside", "read"),
+    [
+        ('"\n', "", True),
+        ('"\n', 'a,5,5" pipe\n', True),
+        ("\n", "", False),
+        ('"\n', 'a,5,5" pipe\na,6,"no end\n', False),
+        ('"\n', 'a,5,"no" "end\n', False),
+    ],
+)
+def test_quoted_line_ends_where_the_parts_of_two_threads_meet(ends, beside, read, tmp_path):
+    """A text of one record, even in a column that nobody reads, stops the reading of no other; but a
+    quote without end, which one thread would accept, hides no record."""
     block, line, text = 8_000_000, "a,20,answer text\n", "5,77,a\n" * 40
     before = (block - len(text) // 2) // len(line)
-    records = [line * before, f'b,50,"{text}', '"\n' if closed else "\n", line * before]
     path = tmp_path / "t.csv"
-    path.write_text("x,age,note\n" + "".join(records))
-    rows = 2 * before + 1
-    if closed:
+    path.write_text(
+        f'x,age,note\n{line * before}b,50,"{text}{ends}{line * before}{beside}{line * 9}'
+    )
+    rows = 2 * before + 10 + bool(beside)
+    if read:
         found, wrong = values(tmp_path, str(path), TEXT, rows)
         assert (found.count("a"), found.count("b"), wrong) == (rows - 1, 1, 0)
     else:

@@ -203,6 +203,18 @@ def test_formulas_without_values_are_refused(tmp_path):
         ingest(str(tmp_path / "t.xlsx"), known, 3, tmp_path / "work")
 
 
+def test_nothing_in_another_column_of_a_sheet_refuses_it_or_is_printed(tmp_path, recwarn):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cells in (["x", "other", "secret"], [1, "=1+1", 3456789], [2, "=A2", 1]):
+        book.active.append(cells)
+    book.active["C2"].number_format = "DD.MM.YYYY"
+    book.save(tmp_path / "t.xlsx")
+    known = {"x": column("continuous", bounds=(0.0, 10.0), nullable=True)}
+    assert ingest(str(tmp_path / "t.xlsx"), known, 2, tmp_path / "work")
+    assert not [str(each.message) for each in recwarn if "serial value" in str(each.message)]
+
+
 def test_an_hour_counts_where_a_cell_shows_the_day_alone_and_an_empty_text_is_a_value(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

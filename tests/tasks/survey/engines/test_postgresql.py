@@ -1,14 +1,17 @@
 """A survey that stays in PostgreSQL: what DuckDB says of a copy, from one snapshot, without a copy."""
 
+from dataclasses import replace
+
 import ibis
 import pyarrow as pa
 import pytest
 
 from dpcore.domain.domain import Domain
 from dpcore.errors import DataError, InputError
+from schemas.survey.columns import made_total
 from schemas.survey.dates import PartOfDate
 from schemas.survey.source import PostgreSQLSource
-from schemas.survey.unit import COUNT
+from schemas.survey.unit import COUNT, Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.reading import held_open
 from tasks.survey.tally import Counting, tallies
@@ -100,6 +103,27 @@ def test_the_session_can_write_nothing(database):
             with pytest.raises(Exception, match="read-only transaction"):
                 session.table.get_backend().raw_sql(statement)
             session.table.get_backend().con.rollback()
+
+
+def test_numbers_at_the_ends_of_what_the_engine_computes_stop_no_query(database):
+    weights = Weights(column="w", largest="4", step="2", total=8)
+    number = column("continuous", bounds=(0.0, 100.0), grid=64, nullable=True)
+    columns = {"x": made_total(number, "own-cell"), "w": made_total(weights.read, "own-cell")}
+    database.execute(
+        "CREATE TABLE survey AS SELECT x::float8, w::float8 FROM (VALUES ('5e-324', '1.7e308'),"
+        " ('1e-300', '5e-324'), ('50', '2'), ('-5e-324', '0')) AS t(x, w)"
+    )
+    domain = Domain((columns["x"].axis("x"),))
+    with held_open(open_postgresql(SOURCE, columns, 4)) as session:
+        how = Counting(rows=4, adjacency=ADDED, columns=columns, invalid="own-cell")
+        (plain,) = tallies(session, [domain], how)
+        (weighed,) = tallies(session, [domain], replace(how, weights=weights))
+    assert dict(zip(plain.cells.tolist(), plain.counts.tolist(), strict=True)) == {
+        0: 2,
+        32: 1,
+        64: 1,
+    }
+    assert dict(zip(weighed.cells.tolist(), weighed.counts.tolist(), strict=True)) == {0: 2, 32: 1}
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
