@@ -99,6 +99,8 @@ def plan(
     densities: Sequence[str] = (),
     models: Sequence[str] = (),
     maps: Sequence[str] = (),
+    rows: int | None = None,
+    alpha: str = "",
 ) -> FirstPlan:
     """Write the plan that answers the wishes best; people must fill in its blanks.
 
@@ -112,6 +114,8 @@ def plan(
         densities: Columns that get a curve.
         models: Such as ``"visits ~ chronic + age"`` or ``"poisson: visits ~ age"``.
         maps: Densities of two columns, such as ``"lon lat"``.
+        rows: The number of records, for which the plan is then chosen.
+        alpha: The cost of a release, such as ``"0.5"``, for which the plan is then chosen.
 
     Raises:
         InputError: A wish names a column that the plan cannot have, or no plan can serve it.
@@ -141,7 +145,8 @@ def plan(
     )
     questions = read_questionnaire(Path(questionnaire)) if questionnaire else None
     dataset = named(name) or "survey"
-    return FirstPlan(first_plan(dataset, source, columns, said, questions, model_error))
+    text = first_plan(dataset, source, columns, said, questions, model_error, rows, alpha)
+    return FirstPlan(text)
 
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:

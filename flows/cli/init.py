@@ -35,6 +35,13 @@ def init(
         Path | None,
         file_option("a CSV file that describes each column from the questionnaire", "CSV"),
     ] = None,
+    rows: Annotated[
+        int | None,
+        Parameter(metavar="N", help="the number of records, for which the plan is then chosen"),
+    ] = None,
+    alpha: Annotated[
+        str, Parameter(metavar="A", help="the cost of a release, for which the plan is then chosen")
+    ] = "",
     out: Annotated[
         Path | None, file_option("the file to write; default: standard output", "PLAN")
     ] = None,
@@ -64,7 +71,8 @@ def init(
         output.note(
             f"{questionnaire}: {name!r} is left out, because it is not a column of the table{meant}"
         )
-    text = first_plan(dataset, source, columns, wishes.said(purpose), questions, model_error)
+    said = wishes.said(purpose)
+    text = first_plan(dataset, source, columns, said, questions, model_error, rows, alpha)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
         return

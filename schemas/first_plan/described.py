@@ -77,10 +77,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Described:
-    """A table. ``table``: its columns' kinds by name, in order; ``questions``: by column, or empty."""
+    """A table. ``table``: its columns' kinds by name, in order; ``questions``: by column, or empty;
+    ``rows``, ``alpha``: the number of records and the budget, or empty if nobody said them."""
 
     table: Mapping[str, ColumnType]
     questions: Mapping[str, Question]
+    rows: int | None = None
+    alpha: str = ""
 
     def __post_init__(self) -> None:
         if self.said and not self._kept:
@@ -92,6 +95,16 @@ class Described:
                 "a plan can describe no column of this table: names must begin with a letter, and"
                 " types must be text, numbers, truth values or dates"
             )
+
+    @property
+    def number(self) -> int:
+        """The number of records at which choices are compared."""
+        return self.rows or ROWS
+
+    @property
+    def size(self) -> str:
+        """Where choices are compared, in words."""
+        return f"{self.number:,} records and alpha {self.alpha or 1}"
 
     @cached_property
     def said(self) -> Mapping[str, Question]:

@@ -31,7 +31,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.compression import GROUPS, usual_categories
 from dpcore.releases.tables.fitted import FittedTables
-from schemas.first_plan.described import ROWS, ColumnType, Described, with_names
+from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import (
     FOR_MODELS,
@@ -62,7 +62,7 @@ OUT_OF_REACH = ROUGH
 reduces them enough."""
 
 HIDDEN = (
-    "At {rows:,} records and alpha 1 noise hides this release even with the whole budget, so its share"
+    "At {size} noise hides this release even with the whole budget, so its share"
     " is the smallest. Leave it out if `dprelease explain` calls it not usable."
 )
 
@@ -90,13 +90,20 @@ def first_plan(
     said: Said | None = None,
     questions: Mapping[str, Question] | None = None,
     model_error: ModelError | None = None,
+    rows: int | None = None,
+    alpha: str = "",
 ) -> str:
-    """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
+    """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order; ``rows``,
+    ``alpha``: the number of records and the budget of a release, at which choices are compared.
 
     With ``questions``, the plan has exactly the columns that they describe.  Raises ``InputError`` if no
     column can be described, or if no plan fulfils the wishes.
     """
-    of, said = Described(*with_names(columns, questions or {})), said or Said()
+    if rows is not None and rows < 1:
+        raise InputError(f"--rows {rows}: must be a positive number of records")
+    if alpha and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", alpha):
+        raise InputError(f"--alpha {alpha}: must be a number such as 0.5")
+    of, said = Described(*with_names(columns, questions or {}), rows, alpha), said or Said()
     wishes = said.read(of)
     kinds = {wish.kind for wish in wishes}
     if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
@@ -105,7 +112,10 @@ def first_plan(
     if of.period and of.role("unit"):  # units may be in several periods, so only tables can answer
         wishes = [wish.as_model if wish.kind == "mean" else wish for wish in wishes]
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
-    return draft.serve(wishes).finished().text
+    done = draft.serve(wishes).finished()
+    if hidden := done.hidden_models:  # so their budget is for other wishes
+        done = replace(draft, fitted=hidden).serve(wishes).finished()
+    return done.text
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,8 @@ class Draft(Written):
     model_error: ModelError | None = None
     known: dict[str, Sequence[float]] = field(default_factory=dict)
     """A cache of the errors of sections, which all drafts of one plan share."""
+    fitted: frozenset[str] = frozenset()
+    """The texts of models that are fitted to tables or moments, if these can answer."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
         """The draft that answers the wishes; each choice minimises the cost."""
@@ -246,8 +258,8 @@ class Draft(Written):
         if not self.use.measured(wish):
             options += self._fitting(wish)
         found = [each.measuring(wish) for each in options]
-        # A release of its own that noise hides would take budget, and a fit to tables costs nothing.
-        best = min(found, key=lambda each: (each.cost == math.inf, each.hides(wish), each.cost))
+        own = found[0] if wish.text in self.fitted else None
+        best = min(found, key=lambda each: (each.cost == math.inf, each is own, each.cost))
         if best.cost == math.inf:
             if self.sections:
                 _ = self.trial  # raises if an earlier wish is at fault
@@ -259,12 +271,20 @@ class Draft(Written):
                 raise InputError(f"--model {wish.text!r}: {reason}") from None
         return best
 
-    def hides(self, wish: Wish) -> bool:
-        """Whether noise hides a model that is measured by itself, even with the whole budget."""
-        own = [s.name for s in self.sections if s.keys["kind"] == "model" and wish in s.wishes]
-        with suppress(InputError):
-            return any(self.errors[name] is None for name in own)
-        return False
+    @property
+    def hidden_models(self) -> frozenset[str]:
+        """The texts of measured models that noise hides in this plan.
+
+        Their errors grow faster than others as their share of the budget falls, so they are judged in
+        the finished plan.
+        """
+        plan, measured = self.trial, [s for s in self.sections if s.keys["kind"] == "model"]
+        return frozenset(
+            wish.text
+            for section in measured
+            for wish in section.wishes
+            if plan is not None and self._error(plan, section.name, wish) >= HOPELESS
+        )
 
     def _fitting(self, wish: Wish) -> Iterator[Draft]:
         """Yield drafts in which a model is fitted to moments, or to tables."""
@@ -422,7 +442,7 @@ class Draft(Written):
             if self.concentrated:
                 section = section.with_gaussian_noise
             if self.errors[section.name] is None:
-                hidden = HIDDEN.format(rows=ROWS)
+                hidden = HIDDEN.format(size=self.of.size)
                 section = section.but({"": f"{section.why.get('', '')} {hidden}".strip()})
             if len({*weights.values()}) > 1:
                 section = section.but(

@@ -16,7 +16,7 @@ from itertools import combinations, count
 from typing import Any
 
 from dpcore.errors import InputError
-from schemas.first_plan.described import ROWS, ColumnType, Described
+from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.universe import require_published, universe_rules
 from schemas.first_plan.wishes import EVENT, QUOTES, Wish
 from schemas.releases.binning import FINE
@@ -422,8 +422,8 @@ class ColumnUse:
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = (
-            f"Measured separately: with {ROWS:,} records at alpha 1 its intervals are narrower than from"
-            " tables or moments. `dprelease explain` compares them for this plan."
+            f"Measured separately: with {self.of.size} its intervals are narrower than from tables or"
+            " moments. `dprelease explain` compares them for this plan."
         )
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -35,6 +35,9 @@ NOMINAL: Mapping[str, Any] = {
     "title": "A survey",
 }
 """Nominal values for blanks; choices are compared at these values."""
+
+GRANTED = 3
+"""The grant, as a multiple of the request: see the plan's comment."""
 
 STEPS_OF_WEIGHT = 1000
 
@@ -83,7 +86,7 @@ class Written:
         # Parsed from the text, so that the tried plan is the written plan.
         document = yaml.safe_load(self.text)
         try:
-            return load_plan(_filled(document))
+            return load_plan(_filled(document, self.of.number))
         except PlanError as error:
             faults = str(error).partition("\n")[2] or str(error)
             raise InputError(f"no plan can fulfil these wishes:\n{faults}") from None
@@ -109,7 +112,8 @@ class Written:
             absent=of.absent,
             idle=[name for name in of.columns if name not in use.columns],
             untyped=ColumnType.OPEN in types or (not of.said and ColumnType.WHOLE in types),
-            rows=ROWS,
+            stated=of,
+            granted=of.alpha and str(GRANTED * Decimal(of.alpha)),
             sections=self.sections,
             synthesis=[*self.synthesis],
             analyses=[*self._analyses()],
@@ -137,9 +141,8 @@ class Written:
         of = [s.name for s in self.sections for wish in s.wishes if wish.kind == "records"]
         alone = any(section.name == ALONE for section in self.sections)
         within = dict.fromkeys(self.use.finer, ALONE) if alone else {}
-        yield from (
-            {"name": "records", "from": name, "rows": ROWS, "within_bins": within} for name in of
-        )
+        keys = {"rows": self.of.number, "within_bins": within}
+        yield from ({"name": "records", "from": name, **keys} for name in of)
 
     def _analyses(self) -> Iterator[Mapping[str, str]]:
         taken = set[str]()
@@ -150,16 +153,16 @@ class Written:
             yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
 
 
-def _filled(node: Any, why: str = "") -> Any:
-    """A document with nominal values for its blanks."""
+def _filled(node: Any, rows: int, why: str = "") -> Any:
+    """A document with nominal values for its blanks; ``rows``: the number of records."""
     if isinstance(node, dict):
-        found = {key: _filled(value, key) for key, value in node.items()}
+        found = {key: _filled(value, rows, key) for key, value in node.items()}
         if node.get("total") == BLANK:
             mean = max(Fraction(found["largest"]) / LARGEST, Fraction(found["step"]))
-            found["total"] = str(mean * ROWS)
+            found["total"] = str(mean * rows)
         return found
     if isinstance(node, list):
-        return [_filled(each, why) for each in node]
+        return [_filled(each, rows, why) for each in node]
     return NOMINAL[why] if node == BLANK else node
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,10 +38,10 @@ note,ignored,,,,,,
 """
 
 
-def planned(folder: Path, said: Said, text: str = TEXT) -> str:
+def planned(folder: Path, said: Said, text: str = TEXT, **known: Any) -> str:
     asked = questions(folder, text)
     columns = dict.fromkeys([*asked, "other"], ColumnType.OPEN)
-    return first_plan("d", "t.csv", columns, said, asked, model_error)
+    return first_plan("d", "t.csv", columns, said, asked, model_error, **known)
 
 
 def kinds(text: str) -> dict[str, str]:
@@ -716,3 +717,19 @@ def test_numbers_on_both_sides_of_zero_may_concentrate_there(tmp_path):
     (density,) = yaml.safe_load(text)["releases"]
     assert density["bandwidth"] == 0.01
     assert "A fraction of the range (2.6 hours)" in text.replace("\n    # ", " ")
+
+
+def test_a_known_number_of_records_and_budget_are_written_and_compared(tmp_path):
+    said = Said(models=["logistic: insured ~ age"])
+    text = planned(tmp_path, said, PERSONS, rows=5000, alpha="0.5")
+    plan = yaml.safe_load(text)
+    assert plan["rows"] == 5000
+    assert (plan["budget"]["requested"]["alpha"], plan["budget"]["granted"]["alpha"]) == (
+        "0.5",
+        "1.5",
+    )
+    assert "5,000 records and alpha 0.5" in text
+    assert "dprelease init --rows N --alpha A" in planned(tmp_path, said, PERSONS)
+    for known, says in (({"rows": 0}, "--rows 0: must be"), ({"alpha": "x"}, "--alpha x: must be")):
+        with pytest.raises(InputError, match=says):
+            planned(tmp_path, said, PERSONS, **known)
