@@ -238,6 +238,6 @@ def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
     if any({"estimate", "noisy_count"} & set(file.columns) for file in missing):
         return "use the columns of errors and intervals, and the Python reader for sums."
     return (
-        "use the columns of errors and intervals where a table has them; functions of its numbers have"
-        " no error."
+        "use the columns of errors and intervals where a table has them. No error is stated for sums or"
+        " ratios of its numbers."
     )

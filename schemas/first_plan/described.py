@@ -102,7 +102,7 @@ class Described:
         return self.rows or ROWS
 
     @property
-    def size(self) -> str:
+    def compared_at(self) -> str:
         """Where choices are compared, in words."""
         return f"{self.number:,} records and alpha {self.alpha or 1}"
 

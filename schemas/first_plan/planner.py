@@ -442,7 +442,7 @@ class Draft(Written):
             if self.concentrated:
                 section = section.with_gaussian_noise
             if self.errors[section.name] is None:
-                hidden = HIDDEN.format(size=self.of.size)
+                hidden = HIDDEN.format(size=self.of.compared_at)
                 section = section.but({"": f"{section.why.get('', '')} {hidden}".strip()})
             if len({*weights.values()}) > 1:
                 section = section.but(

@@ -422,8 +422,8 @@ class ColumnUse:
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = (
-            f"Measured separately: with {self.of.size} its intervals are narrower than from tables or"
-            " moments. `dprelease explain` compares them for this plan."
+            f"Measured separately: with {self.of.compared_at} its intervals are narrower than from"
+            " tables or moments. `dprelease explain` compares them for this plan."
         )
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."

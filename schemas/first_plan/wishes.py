@@ -113,7 +113,9 @@ class Said:
     def title(self) -> str:
         """All wishes in one line of text."""
         said = [
-            f"{kind} {text.strip()}" for name, (kind, _) in READ.items() for text in self._of(name)
+            f"{kind} {text.strip()}"
+            for name, (kind, _) in READERS.items()
+            for text in self._of(name)
         ]
         return ", ".join(["Synthetic records"] * self.records + said)[:MOST_TITLE]
 
@@ -123,7 +125,7 @@ class Said:
         Raises ``InputError``, with a line for each wish that cannot be answered.
         """
         found, faults = [*self._of_all(of)], []
-        for name, (_, reader) in READ.items():
+        for name, (_, reader) in READERS.items():
             for text in self._of(name):
                 try:
                     found.append(reader(text.strip(), of))
@@ -393,7 +395,7 @@ def _near(name: str, known: Collection[str]) -> str:
     return f"; there are {', '.join(listed)}{more}"
 
 
-READ: Mapping[str, tuple[str, Callable[[str, Described], Wish]]] = {
+READERS: Mapping[str, tuple[str, Callable[[str, Described], Wish]]] = {
     "tables": ("Table", _table),
     "means": ("Mean", _mean),
     "densities": ("Density", _density),

@@ -172,7 +172,7 @@ def _grid(value: Any, axis: Grid) -> Any:
     return cell
 
 
-NOTHING = 2.0**-900
+NEGLIGIBLE = 2.0**-900
 """Numbers this far above the lower bound, in widths, are in its cell."""
 
 
@@ -185,6 +185,6 @@ def _grid_cell(value: Any, axis: Grid) -> Any:
         return _bin(value, axis)
     width, above = axis.upper - axis.lower, value - exactly(axis.lower)
     # PostgreSQL raises an error at a quotient below the smallest number.
-    above = ibis.ifelse(above < exactly(width * NOTHING), exactly(0.0), above)
+    above = ibis.ifelse(above < exactly(width * NEGLIGIBLE), exactly(0.0), above)
     position = (above / exactly(width) * exactly(axis.cells)).floor()
     return ibis.least(position.cast("int64"), axis.cells - 1)

@@ -151,8 +151,8 @@ class Contradictions(Criterion):
 
 
 @dataclass(frozen=True)
-class Copies(Criterion):
-    """The share of rows that are alone in their cell of all columns, if a record is in it too."""
+class OfHalves(Criterion):
+    """A criterion whose value changes by 1/2 if one row is added or removed, and is not negative."""
 
     @property
     def present(self) -> Fraction:
@@ -165,6 +165,11 @@ class Copies(Criterion):
     @property
     def signed(self) -> bool:
         return False
+
+
+@dataclass(frozen=True)
+class Copies(OfHalves):
+    """The share of rows that are alone in their cell of all columns, if a record is in it too."""
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         alone, there = rows.cells[rows.counts == 1], records.cells
@@ -231,7 +236,7 @@ class Prediction(Criterion):
 
 
 @dataclass(frozen=True)
-class Means(Criterion):
+class Means(OfHalves):
     """The mean difference between a column's means in groups of rows and of records, weighted by the
     rows of each group, as a fraction of the column's range.
 
@@ -241,18 +246,6 @@ class Means(Criterion):
 
     response: str = ""
     by: tuple[str, ...] = ()
-
-    @property
-    def present(self) -> Fraction:
-        return Fraction(1, 2)
-
-    @property
-    def factor(self) -> int:
-        return 2
-
-    @property
-    def signed(self) -> bool:
-        return False
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         groups = rows.domain.select(self.by)
