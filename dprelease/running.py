@@ -194,6 +194,7 @@ def release(
     from tasks.ledger import ledger_if_any
     from tasks.ledger.runs_and_grant import at_its_run
     from tasks.survey.memory import MemoryTable
+    from tasks.workplace.job import ReleaseJob
     from tasks.workplace.schedule import due_of, run_id
 
     the_plan = load_plan(plan)
@@ -209,7 +210,7 @@ def release(
             named = isinstance(source, str | Path)
             private = str(source) if named else MemoryTable(source)
             the_plan = the_plan.model_copy(update={"source": private})
-        return open_bundle(carry_out(the_plan, name, Path(out)))
+        return open_bundle(carry_out(ReleaseJob(the_plan, name, Path(out))))
 
 
 def audit(

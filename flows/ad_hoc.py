@@ -21,7 +21,7 @@ from tasks.announce.announce import show_earlier, show_explanation
 from tasks.budget.charge import require_budget
 from tasks.bundle.publish import require_approved
 from tasks.ledger import ledger_if_any
-from tasks.workplace.plans import published_folder
+from tasks.workplace.job import ReleaseJob
 
 Wishes = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=300, pattern=LINE)]], Field(max_length=10)
@@ -96,23 +96,23 @@ def ad_hoc(
         models=tuple(models),
     )
     chosen, part = select_releases(plan, releases, alpha, title, requester, said)
-    release_id = own_release_id(plan)
+    job = ReleaseJob(chosen, own_release_id(plan), open_fraction=part)
     ledger = ledger_if_any()
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
     # A run that has charged its release continues with it, even if others published an answer since.
-    if ledger and not ledger.release(chosen.dataset, release_id):
+    if ledger and not ledger.release(chosen.dataset, job.release_id):
         if allowances:
             ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one
         if before := asked_before(chosen, plan, ledger):
             show_earlier(str(before))
-            decision = ledger.decision(chosen.dataset, before.release_id)
-            require_approved(before.plan, before.release_id, decision)
-            return carry_out(before.plan, before.release_id, published_folder(), part)
+            earlier = ReleaseJob(before.plan, before.release_id, open_fraction=part)
+            require_approved(earlier, ledger.decision(chosen.dataset, before.release_id))
+            return carry_out(earlier)
     show_explanation(chosen)
     if ledger and allowances:
-        if not ledger.release(chosen.dataset, release_id):
-            require_budget(chosen, release_id, ledger, part)
+        if not ledger.release(chosen.dataset, job.release_id):
+            require_budget(job, ledger)
             await_token(chosen)
     elif dry_run or said != NOTHING:
         await_submission(chosen)
-    return carry_out(chosen, release_id, published_folder(), part)
+    return carry_out(job)

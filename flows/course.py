@@ -5,7 +5,6 @@ functions, without Prefect.
 """
 
 import os
-from fractions import Fraction
 from pathlib import Path
 
 from dpcore.audit import AuditResult
@@ -31,7 +30,6 @@ from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
     PreparedBundle,
-    bundle_path,
     publish,
     tally_records,
     withheld,
@@ -46,42 +44,33 @@ from tasks.survey.reading import held_open
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.places import FLOW_RUN, lasting
 from tasks.workplace.step import in_flow_run, log_line
 
 
-def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None = None) -> str:
-    """Run a release from the budget check to the bundle; returns the bundle's path.
-
-    ``part``: the part of the grant that all requests together may spend; None for a release that nobody
-    requested.
-    """
-    lasting(out, "out")
-    with recorded_run(the_plan.dataset, release_id):
-        return _carried_out(the_plan, release_id, out, part)
+def carry_out(job: ReleaseJob) -> str:
+    """Run a release from the budget check to the bundle; returns the bundle's path."""
+    lasting(job.out, "out")
+    with recorded_run(job.dataset, job.release_id):
+        return _carried_out(job)
 
 
-def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None) -> str:
-    tag_run(the_plan.dataset)
-    again = "press Retry" if FLOW_RUN in os.environ else f"run it with --release-id {release_id}"
-    log_line(f"release {release_id} of {the_plan.dataset}: charged once; if it stops, {again}")
-    if the_plan.series:
-        log_line(f"{the_plan.series.named(the_plan.columns)} of the series of this plan")
+def _carried_out(job: ReleaseJob) -> str:
+    tag_run(job.dataset)
+    _say_what_begins(job)
     remove_abandoned()  # before free disk space is checked
-    bundle = bundle_path(the_plan, release_id, out)
-    sources = admit(the_plan, release_id, bundle, part)
+    sources = admit(job)
     if sources is None:
         log_line("already published: nothing was charged or drawn again")
-        return str(bundle)
+        return str(job.bundle)
     # Made before the budget is spent, so that a folder that cannot be written costs nothing.
-    with staging_folder(bundle) as staging:
-        audited = draw_missing(the_plan, release_id, sources, part)
+    with staging_folder(job.bundle) as staging:
+        audited = draw_missing(job, sources)
         # Before publication: a restored old ledger would not know of these draws and repeat them.
-        add_to_checkpoint(Ledger(ledger_url()), the_plan.dataset)
-        the_plan = as_found(the_plan, release_id, Ledger(ledger_url()))
-        tables = wait_for_all(
-            write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
-        )
+        add_to_checkpoint(Ledger(ledger_url()), job.dataset)
+        job = as_found(job, Ledger(ledger_url()))
+        tables = wait_for_all(write_release.submit(job, name, staging) for name in job.plan.built)
         kept_back = withheld(tables)
         for records, judge in kept_back.items():
             log_line(
@@ -89,59 +78,61 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
                 f" {judge}; its table shows the measurements, and the bundle has everything else"
             )
         microdata = wait_for_all(
-            write_microdata.submit(the_plan, release_id, synthesis.name, staging)
-            for synthesis in the_plan.synthesis
+            write_microdata.submit(job, synthesis.name, staging)
+            for synthesis in job.plan.synthesis
             if synthesis.name not in kept_back
         )
-        analyses = write_analyses(the_plan, release_id, staging)
+        analyses = write_analyses(job, staging)
         made = PreparedBundle(staging, tables, microdata, analyses, audited)
-        await_approval(the_plan, release_id, made)
-        publish(the_plan, release_id, made, bundle)
+        await_approval(job, made)
+        publish(job, made)
     if in_flow_run():
-        announce(the_plan, release_id, bundle)
-    return str(bundle)
+        announce(job)
+    return str(job.bundle)
 
 
-def draw_missing(
-    plan: Plan, release_id: str, sources: list[str], part: Fraction | None = None
-) -> list[AuditResult]:
+def _say_what_begins(job: ReleaseJob) -> None:
+    retry = f"run it with --release-id {job.release_id}"
+    again = "press Retry" if FLOW_RUN in os.environ else retry
+    log_line(f"release {job.release_id} of {job.dataset}: charged once; if it stops, {again}")
+    if series := job.plan.series:
+        log_line(f"{series.named(job.plan.columns)} of the series of this plan")
+
+
+def draw_missing(job: ReleaseJob, sources: list[str]) -> list[AuditResult]:
     """Run the private steps, from the survey to committed draws; one run at a time for each dataset.
 
     Returns the results of the short audit, which runs after the survey is checked against the plan.
     """
-    if not missing_draws(plan, release_id):
+    plan = job.plan
+    if not missing_draws(job):
         return passed_audit(plan)  # each bundle states an audit, even of earlier draws
-    with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
+    with one_at_a_time(job.dataset), private_workspace(job.dataset, job.release_id) as workspace:
         with held_open(ingest_survey(plan, workspace)) as survey:
             # Everything that may refuse the release comes before the charge, and every tally after it.
             validate_survey(plan, survey)
             audited = passed_audit(plan)
-            reserve_budget(plan, release_id, sources, part)
+            reserve_budget(job, sources)
             # Looked up again: while this run waited, another run of this release may have drawn.
-            names = missing_draws(plan, release_id)
+            names = missing_draws(job)
             if finding := [name for name in names if name in plan.finding]:
-                _draw(
-                    plan,
-                    release_id,
-                    finding,
-                    tally_survey(plan, release_id, finding, survey, workspace),
-                )
-            plan = as_found(plan, release_id, Ledger(ledger_url()))
-            names = missing_draws(plan, release_id)
-            tallied = tally_survey(plan, release_id, names, survey, workspace)
-        judging = [name for name in names if name in plan.judging]
-        _draw(plan, release_id, [name for name in names if name not in judging], tallied)
+                _draw(job, finding, tally_survey(job, finding, survey, workspace))
+            job = as_found(job, Ledger(ledger_url()))
+            names = missing_draws(job)
+            tallied = tally_survey(job, names, survey, workspace)
+        judging = [name for name in names if name in job.plan.judging]
+        _draw(job, [name for name in names if name not in judging], tallied)
         # Last, because these releases measure synthetic records, which are made from all other draws.
         for name in judging:
-            tally_records(plan, release_id, name, tallied / records_file(name))
-        _draw(plan, release_id, judging, tallied)
+            tally_records(job, name, tallied / records_file(name))
+        _draw(job, judging, tallied)
     return audited
 
 
-def _draw(plan: Plan, release_id: str, names: list[str], tallied: Path) -> None:
+def _draw(job: ReleaseJob, names: list[str], tallied: Path) -> None:
     wait_for_all(
-        draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
-        for s in map(plan.section, names)
+        draw.submit(job, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
+        for s in map(job.plan.section, names)
     )
 
 

@@ -21,7 +21,8 @@ from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
 from tasks.ledger import ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.plans import known_plan, published_folder
+from tasks.workplace.job import ReleaseJob
+from tasks.workplace.plans import known_plan
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
 CLOCKS_DIFFER = timedelta(minutes=1)
@@ -61,7 +62,7 @@ def release_due(plan: str) -> str:
         require_due(the_plan, path, due, deployment.created, list(made))
     if the_plan.series:
         the_plan = at_its_run(the_plan, ledger, release_id, due)
-    return carry_out(the_plan, release_id, published_folder())
+    return carry_out(ReleaseJob(the_plan, release_id))
 
 
 def deployed_run() -> FlowRun:

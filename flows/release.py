@@ -23,6 +23,7 @@ from schemas.plan import load_plan
 from schemas.plan.identity import check_release_id
 from tasks.ledger import ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.plans import find_plan, published_folder
 from tasks.workplace.schedule import due_of
 
@@ -69,4 +70,5 @@ def release(
         # No ledger is made here: it would take the place of a lost one, which could then not be
         # restored.
         the_plan = at_its_run(the_plan, ledger_if_any(), release_id, due)
-    return carry_out(the_plan, release_id, Path(out) if out else published_folder())
+    job = ReleaseJob(the_plan, release_id, Path(out) if out else published_folder())
+    return carry_out(job)

@@ -5,10 +5,7 @@ the records follow, and the audit comes last, because it takes longest.
 """
 
 import os
-from fractions import Fraction
-from pathlib import Path
 
-from schemas.plan import Plan
 from tasks.budget.charge import check_budget, check_survey, missing_draws
 from tasks.bundle.publish import check_published
 from tasks.bundle.series import earlier_runs
@@ -17,32 +14,31 @@ from tasks.explain.analysis import check_analyses
 from tasks.explain.records import hardly_met
 from tasks.explain.work import bundle_bytes
 from tasks.survey.steps import name_survey, require_source
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.room import require_room
 from tasks.workplace.step import log_line
 
 
-def admit(
-    plan: Plan, release_id: str, bundle: Path, part: Fraction | None = None
-) -> list[str] | None:
+def admit(job: ReleaseJob) -> list[str] | None:
     """The survey's names in the ledger; empty if everything is drawn, None if the bundle is published.
 
-    Checks everything that can be checked before the survey is read.
-    ``part``: the part of the grant that all requests together may spend; None for a release that nobody
-    requested.  Raises the ``DPReleaseError`` of the first fault; then nothing was charged.
+    Checks everything that can be checked before the survey is read.  Raises the ``DPReleaseError`` of
+    the first fault; then nothing was charged.
     """
     signing_key()  # raises if it cannot be read
-    check_budget(plan, release_id, bundle.parent, part)
-    if os.path.lexists(bundle):
-        check_published(plan, release_id, bundle)
+    check_budget(job)
+    if os.path.lexists(job.bundle):
+        check_published(job)
         return None
+    plan = job.plan
     check_analyses(plan)
     sources: list[str] = []
-    if missing_draws(plan, release_id):
+    if missing_draws(job):
         require_source(plan)
         for line in hardly_met(plan):
             log_line(line)
         sources = name_survey(plan)
         check_survey(plan, sources)
-        require_room(bundle.parent, bundle_bytes(plan))
-    earlier_runs(plan, release_id, bundle.parent)  # raises if one is missing
+        require_room(job.folder, bundle_bytes(plan))
+    earlier_runs(job)  # raises if one is missing
     return sources

@@ -31,21 +31,20 @@ from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
 from tasks.survey.tally import Counting, tallies
 from tasks.workplace.home import ledger_url, private_folder
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
 
 
 @step("tally")
-def tally_survey(
-    plan: Plan, release_id: str, names: Sequence[str], survey: Survey, workspace: Path
-) -> Path:
+def tally_survey(job: ReleaseJob, names: Sequence[str], survey: Survey, workspace: Path) -> Path:
     """Tally the survey for the named releases; returns the private folder that holds the tallies.
 
     Raises ``LedgerError`` if the budget of one of them is not reserved.
     """
     for name in names:
-        _require_reserved(plan, release_id, name)
+        _require_reserved(job, name)
     folder = private_folder(workspace / "tallies")
-    for name, tally in tally_releases(plan, names, survey).items():
+    for name, tally in tally_releases(job.plan, names, survey).items():
         np.save(folder / f"{name}.npy", np.vstack([tally.cells.T, tally.counts]))
     return folder
 
@@ -103,8 +102,7 @@ def _counting(plan: Plan, adjacency: Adjacency) -> Counting:
 
 @step("draw", run_name="{title}")
 def draw(
-    plan: Plan,
-    release_id: str,
+    job: ReleaseJob,
     name: str,
     title: str,
     tallied: Path,
@@ -116,19 +114,20 @@ def draw(
     ``source`` is for tests; production draws from the operating system.  Raises ``LedgerError`` if
     the release's budget is not reserved.
     """
-    charge = _require_reserved(plan, release_id, name)
+    charge = _require_reserved(job, name)
     if charge.state is State.COMMITTED:
         return
-    release = plan.counting(plan.built[name], plan.built, partial(_drawn, plan, release_id))
+    built = job.plan.built
+    release = job.plan.counting(built[name], built, partial(_drawn, job))
     if isinstance(release, RecordQuality):
         release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
-    Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
+    Ledger(ledger_url()).commit(job.dataset, job.release_id, name, noisy)
 
 
-def _drawn(plan: Plan, release_id: str, name: str) -> Noisy:
-    noisy = Ledger(ledger_url()).committed(plan.dataset, release_id, name)
+def _drawn(job: ReleaseJob, name: str) -> Noisy:
+    noisy = Ledger(ledger_url()).committed(job.dataset, job.release_id, name)
     assert noisy is not None  # records were already made of it
     return noisy
 
@@ -138,12 +137,12 @@ def records_file(name: str) -> str:
     return f"{name}.records.npy"
 
 
-def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
+def _require_reserved(job: ReleaseJob, name: str) -> ChargeRecord:
     """The charge of a release; raises ``LedgerError`` if it is not reserved, before its data is read."""
-    charge = Ledger(ledger_url()).release(plan.dataset, release_id).get(name)
+    charge = Ledger(ledger_url()).release(job.dataset, job.release_id).get(name)
     if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
         raise LedgerError(f"{name}: its budget is not reserved, so its data may not be read")
-    if charge.budget != plan.prices[name]:
+    if charge.budget != job.plan.prices[name]:
         raise LedgerError(f"{name}: was reserved at another price than the plan's")
     return charge
 

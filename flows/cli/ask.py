@@ -40,24 +40,22 @@ def ask(
     from flows.course import carry_out
     from flows.question import asked_before, question_id, select_releases
     from tasks.budget.charge import require_budget
-    from tasks.bundle.publish import bundle_path
     from tasks.explain.account import question_facts, question_text
-    from tasks.workplace.plans import published_folder
+    from tasks.workplace.job import ReleaseJob
 
     if wishes == NO_WISHES:
         raise InputError("ask for something: --table, --mean, --model or another wish")
     known = existing_ledger()
     chosen, part = select_releases(plan, [], alpha, title, analyst, wishes.said())
     allowance = known.allowance(chosen.dataset, chosen.publication.requester)
-    out = published_folder()
     if before := asked_before(chosen, plan, known):
-        chosen, release_id = before.plan, before.release_id
+        job = ReleaseJob(before.plan, before.release_id, open_fraction=part)
         output.note(str(before))
     else:
-        release_id = question_id(chosen, plan, known)
+        job = ReleaseJob(chosen, question_id(chosen, plan, known), open_fraction=part)
         if not output.as_json:
             print(question_text(chosen, known), flush=True)
-        require_budget(chosen, release_id, known, part)
+        require_budget(job, known)
         token = _read_token(chosen.publication.requester)
         if not token:
             if output.as_json:
@@ -66,16 +64,16 @@ def ask(
             return
         allowance.require(token)
     try:
-        with output.shown(chosen):
-            carry_out(chosen, release_id, out, part)
+        with output.shown(job.plan):
+            bundle = carry_out(job)
     except ApprovalError as waiting:
         if waiting.release_id:
             output.note(
                 "once it is approved, ask the same question again to publish it; this costs nothing more"
             )
         raise
-    bundle = str(bundle_path(chosen, release_id, out))
-    output.answer(bundle, {"bundle": bundle, "dataset": chosen.dataset, "release_id": release_id})
+    facts = {"bundle": bundle, "dataset": job.dataset, "release_id": job.release_id}
+    output.answer(bundle, facts)
 
 
 def _read_token(analyst: str) -> str:

@@ -16,6 +16,7 @@ from schemas.plan import Plan, load_plan
 from tasks.budget.charge import require_budget
 from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.plans import known_plan
 from tasks.workplace.step import log_line
 
@@ -73,7 +74,7 @@ def covered(plan: Plan, ledger: Ledger) -> bool:
     if ledger.account(plan.dataset) is None:
         return False
     try:
-        require_budget(at_its_run(plan, ledger), NEXT, ledger)
+        require_budget(ReleaseJob(at_its_run(plan, ledger), NEXT), ledger)
     except (BudgetError, InputError):  # no budget, or a series without another run
         return False
     return True

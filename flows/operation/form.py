@@ -25,6 +25,7 @@ from tasks.announce.announce import show_preview
 from tasks.bundle.publish import PreparedBundle
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
 
 SUBMISSION = "submission"
@@ -54,9 +55,7 @@ class Review(RunInput):
     )
 
 
-def ask_in_form(
-    plan: Plan, release_id: str, made: PreparedBundle, known: Decision | None
-) -> Decision | None:
+def ask_in_form(job: ReleaseJob, made: PreparedBundle, known: Decision | None) -> Decision | None:
     """Return the officer's decision; without a ``known`` one, a run of a deployment suspends itself.
 
     The run waits the number of days in the plan, and then fails; the command line still accepts a
@@ -66,18 +65,18 @@ def ask_in_form(
     # An answered form is read even if a decision is known, because it may contradict the decision.
     if not deployment.id or (known and True not in _answers(KEY)):
         return known
-    show_preview(plan, release_id, made)
+    show_preview(job, made)
     waits = "waits for a disclosure officer"
-    notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
+    notify_once(job.dataset, job.release_id, waits, f"{job.release_id} {waits}")
     review = _suspended(
         wait_for_input=Review.with_initial_data(
-            description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
-            f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
+            description=f"**{escape(job.plan.publication.title)}**, release `{job.release_id}` of"
+            f" `{job.dataset}`. Read the artifact `approval-preview` of this run first."
         ),
-        timeout=plan.operation.decide_within * DAY,
+        timeout=job.plan.operation.decide_within * DAY,
         key=KEY,
     )
-    return record_decision(plan, release_id, review)
+    return record_decision(job, review)
 
 
 def await_submission(plan: Plan) -> None:
@@ -153,9 +152,9 @@ def _answers(key: str) -> list[bool]:
 
 
 @step("record the decision")
-def record_decision(plan: Plan, release_id: str, review: Review) -> Decision:
+def record_decision(job: ReleaseJob, review: Review) -> Decision:
     """Record an officer's decision in the ledger; it cannot be changed later."""
     approved = review.decision == "approve"
     return Ledger(ledger_url()).decide(
-        plan.dataset, release_id, approved, who=review.name, why=review.reason
+        job.dataset, job.release_id, approved, who=review.name, why=review.reason
     )

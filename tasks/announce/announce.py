@@ -5,7 +5,6 @@ Only a run of a flow has artifacts, so Prefect is imported when a step runs.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from dpcore.audit import AuditResult
 from schemas.bundle.manifest import Manifest
@@ -18,6 +17,7 @@ from tasks.bundle.verify import read_manifest
 from tasks.explain.account import allowance_rows, in_the_ledger, ledger_rows
 from tasks.ledger import Ledger, ledger_if_any
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import in_flow_run, log_line, step
 
 
@@ -56,10 +56,10 @@ def show_earlier(words: str) -> None:
 
 
 @step("show the preview")
-def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
+def show_preview(job: ReleaseJob, made: PreparedBundle) -> None:
     """Show a disclosure officer what would be published."""
-    to_decide = f"To be approved or rejected: {plan.dataset} {release_id}"
-    _show("approval-preview", preview(plan, release_id, made), to_decide)
+    to_decide = f"To be approved or rejected: {job.dataset} {job.release_id}"
+    _show("approval-preview", preview(job, made), to_decide)
 
 
 def _show(key: str, markdown: str, description: str) -> None:
@@ -82,18 +82,18 @@ def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
 
 
 @step("announce")
-def announce(plan: Plan, release_id: str, bundle: Path) -> None:
+def announce(job: ReleaseJob) -> None:
     """Show in Prefect what was published; if the server does not answer, the bundle stays published."""
     from httpx import HTTPError
 
     try:
-        _announce(plan, release_id, bundle)
+        _announce(job)
     except HTTPError as error:
         lost = f"the Prefect server does not answer ({type(error).__name__})"
         log_line(f"published, but not announced: {lost}")
 
 
-def _announce(plan: Plan, release_id: str, bundle: Path) -> None:
+def _announce(job: ReleaseJob) -> None:
     from prefect.artifacts import (
         create_link_artifact,
         create_markdown_artifact,
@@ -101,15 +101,15 @@ def _announce(plan: Plan, release_id: str, bundle: Path) -> None:
     )
 
     ledger = Ledger(ledger_url())
-    manifest = read_manifest(bundle)
-    create_markdown_artifact(_summary(plan, manifest), key="release-summary")
-    budget = ledger_rows(ledger, plan.dataset)
-    create_table_artifact(budget, key="budget", description=f"Budget of {plan.dataset}")
+    manifest = read_manifest(job.bundle)
+    create_markdown_artifact(_summary(job.plan, manifest), key="release-summary")
+    budget = ledger_rows(ledger, job.dataset)
+    create_table_artifact(budget, key="budget", description=f"Budget of {job.dataset}")
     create_link_artifact(
-        bundle.resolve().as_uri(),
+        job.bundle.resolve().as_uri(),
         key="bundle",
-        link_text=str(bundle.resolve()),
-        description=f"The bundle of {plan.dataset} {release_id}",
+        link_text=str(job.bundle.resolve()),
+        description=f"The bundle of {job.dataset} {job.release_id}",
     )
 
 

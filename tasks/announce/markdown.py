@@ -15,6 +15,7 @@ from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, erro
 from tasks.explain.verdicts import verdict_text
 from tasks.report.parts import Source
 from tasks.report.release import headed, release_part
+from tasks.workplace.job import ReleaseJob
 
 FIRST_ROWS = 10
 MOST_TABLES = 4
@@ -67,12 +68,13 @@ def explanation(
     )
 
 
-def preview(plan: Plan, release_id: str, made: PreparedBundle) -> str:
+def preview(job: ReleaseJob, made: PreparedBundle) -> str:
     """A preview for a disclosure officer's decision; everything in it is noisy and public."""
+    plan = job.plan
     return "\n\n".join(
         [
             f"# To be approved: {escape(plan.publication.title)}",
-            f"Release `{release_id}` of {describe_dataset(plan)}. Its noise is already drawn and its"
+            f"Release `{job.release_id}` of {describe_dataset(plan)}. Its noise is already drawn and its"
             " budget spent; a rejection publishes nothing and gives no budget back.",
             "## What will be published",
             *_published(plan, made),

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection
-from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from dpcore.errors import (
@@ -20,53 +20,51 @@ from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of, ledger_if_any
 from tasks.ledger.runs_and_grant import no_grant, require_grant
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.schedule import STAMP, due_in
 from tasks.workplace.step import log_line, step
 
 
 @step("check budget")
-def check_budget(
-    plan: Plan, release_id: str, published: Path, part: Fraction | None = None
-) -> None:
+def check_budget(job: ReleaseJob) -> None:
     """Raise the error that reserving would raise, before any private value is read; write nothing.
 
-    Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise the
-    ledger was lost, is an old copy, or is the wrong one.  ``part``: the part of the grant that all
-    requests together may spend; None for a release that nobody requested.
+    Every bundle of the dataset must be a release in the ledger, with the same draws; otherwise the
+    ledger was lost, is an old copy, or is the wrong one.
     """
     # A missing ledger is not made here, because a new file would be in the way of a backup.
-    ledger = ledger_if_any()
+    ledger, dataset = ledger_if_any(), job.dataset
     if ledger:
-        ledger.require_sound(plan.dataset)
-    for bundle in filter(is_bundle, folders_in(published).values()):
-        require_known(bundle, plan.dataset, ledger)
-    require_checkpoint(ledger, plan.dataset)
-    if ledger is None or ledger.account(plan.dataset) is None:
+        ledger.require_sound(dataset)
+    for bundle in filter(is_bundle, folders_in(job.folder).values()):
+        require_known(bundle, dataset, ledger)
+    require_checkpoint(ledger, dataset)
+    if ledger is None or ledger.account(dataset) is None:
         if not _may_grant(ledger):
-            raise BudgetError(f"{no_grant(plan)}; nothing was charged")
+            raise BudgetError(f"{no_grant(job.plan)}; nothing was charged")
         log_line(
             "this dataset is new in the ledger, so the plan's grant will be recorded. If other people"
             " or machines release it too, name the ledger that they share with --ledger"
         )
         return
-    _say_what_can_go_on(plan, release_id, published, ledger)
-    require_budget(plan, release_id, ledger, part)
+    _say_what_can_go_on(job, ledger)
+    require_budget(job, ledger)
 
 
-def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Ledger) -> None:
+def _say_what_can_go_on(job: ReleaseJob, ledger: Ledger) -> None:
     """Point a person who starts a new release to the plan's last charged release without a bundle: its
     run may have been killed, and the new release is charged again."""
-    if FLOW_RUN in os.environ or ledger.release(plan.dataset, release_id):
+    if FLOW_RUN in os.environ or ledger.release(job.dataset, job.release_id):
         return
-    same, made = ledger.ids_of_plan(plan.dataset, plan.digest), folders_in(published)
+    same, made = ledger.ids_of_plan(job.dataset, job.plan.digest), folders_in(job.folder)
     unpublished = sorted(set(same) - set(made))
-    decision = ledger.decision(plan.dataset, unpublished[-1]) if unpublished else None
+    decision = ledger.decision(job.dataset, unpublished[-1]) if unpublished else None
     if unpublished and (decision is None or decision.approved):
         log_line(
-            f"release {unpublished[-1]} of this plan was charged, and {published} has no bundle of it:"
+            f"release {unpublished[-1]} of this plan was charged, and {job.folder} has no bundle of it:"
             f" if its run stopped, run it again with --release-id {unpublished[-1]}, which costs nothing"
-            f" more; {release_id} is another release, which is charged too"
+            f" more; {job.release_id} is another release, which is charged too"
         )
 
 
@@ -93,17 +91,17 @@ def _due_ending(release_id: str) -> str:
     return f"-{due:{STAMP}}" if due else ""
 
 
-def require_budget(
-    plan: Plan, release_id: str, ledger: Ledger, part: Fraction | None = None
-) -> None:
+def require_budget(job: ReleaseJob, ledger: Ledger) -> None:
     """Raise the error that reserving would raise; for an unknown dataset the plan's grant is assumed."""
-    account = ledger.account(plan.dataset)
+    account, plan = ledger.account(job.dataset), job.plan
     if account is None:
         return
-    if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
+    if set(ledger.release(job.dataset, job.release_id)) != set(
+        plan.built
+    ):  # else nothing is charged
         require_grant(plan, account)
-    names = plan.dataset, release_id, plan.digest
-    asks = part, plan.publication.requester, _due_ending(release_id)
+    names = plan.dataset, job.release_id, plan.digest
+    asks = job.open_fraction, plan.publication.requester, _due_ending(job.release_id)
     ledger.check(*names, charges_of(plan), *asks)
 
 
@@ -133,29 +131,28 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
 
 
 @step("reserve budget")
-def reserve_budget(
-    plan: Plan, release_id: str, sources: Collection[str] = (), part: Fraction | None = None
-) -> None:
+def reserve_budget(job: ReleaseJob, sources: Collection[str] = ()) -> None:
     """Charge the whole release in one transaction; earlier charges stay unchanged.
 
     In a ledger that one person uses, an unknown dataset is first granted the amount that the plan
     states; from then on the ledger decides.
     """
-    ledger = Ledger(ledger_url())
+    ledger, plan = Ledger(ledger_url()), job.plan
     granted, composition = plan.budget.granted.budget, plan.budget.composition
     why = "first use of the dataset"
     if _may_grant(ledger):
         ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
-    names = plan.dataset, release_id, plan.digest
-    asks = part, plan.publication.requester, _due_ending(release_id)
+    names = plan.dataset, job.release_id, plan.digest
+    asks = job.open_fraction, plan.publication.requester, _due_ending(job.release_id)
     ledger.reserve(*names, charges_of(plan), sources, *asks)
     if plan.publication.requester:
         ledger.request(
-            plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title
+            plan.dataset, job.release_id, who=plan.publication.requester, why=plan.publication.title
         )
 
 
-def missing_draws(plan: Plan, release_id: str) -> list[str]:
+def missing_draws(job: ReleaseJob) -> list[str]:
     """The releases of the plan that have no committed draw yet."""
     ledger = Ledger(ledger_url())
-    return [name for name in plan.built if ledger.committed(plan.dataset, release_id, name) is None]
+    made = partial(ledger.committed, job.dataset, job.release_id)
+    return [name for name in job.plan.built if made(name) is None]

@@ -12,12 +12,12 @@ from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty, reason_column, unless
 from schemas.bundle.manifest import AnalysisRecord
-from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from tasks.bundle.drawn import DrawnPlan
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import drawn_plan, file_metadata, with_csv
 from tasks.inference.fit import Fit, answering
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
 
 STATED = (
@@ -27,12 +27,12 @@ STATED = (
 
 
 @step("fit models")
-def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisRecord]:
+def write_analyses(job: ReleaseJob, staging: Path) -> list[AnalysisRecord]:
     """Fit every model of the plan; a model without a solution gets a reason instead of coefficients."""
+    plan = job.plan
     if not plan.analyses:
         return []
-    drawn = drawn_plan(plan, release_id)
-    metadata = file_metadata(plan, release_id)
+    drawn, metadata = drawn_plan(job), file_metadata(job)
     records = []
     for analysis in plan.analyses:
         source, found = _fitted(drawn, analysis)

@@ -67,6 +67,7 @@ from tasks.ledger.notes import require_not_rejected
 from tasks.report import REPORT, findings, report_page
 from tasks.report.support import excluded_by_plan
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
 
 LOGGER = logging.getLogger("dprelease")
@@ -87,21 +88,16 @@ class PreparedBundle:
     audited: list[AuditResult]
 
 
-def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
-    """The path of a release's bundle."""
-    return out / plan.dataset / release_id
-
-
 @step("write tables", run_name="write tables: {name}")
-def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
+def write_release(job: ReleaseJob, name: str, staging: Path) -> ReleaseRecord:
     """Publish one committed draw as tables in the staging folder."""
-    charge, noisy = committed(plan, release_id, name)
+    plan, (charge, noisy) = job.plan, committed(job, name)
     section = plan.section(name)
-    release = plan.counting(plan.built[name], plan.built, draws_of(plan, release_id))
+    release = plan.counting(plan.built[name], plan.built, draws_of(job))
     facts: dict[str, object] = {}
     replicate_noise: Callable[[int], Mapping[str, NDArray[np.float32]]] | None = None
     if isinstance(release, SeriesRun | EstimatesRun):
-        earlier = earlier_runs(plan, release_id, staging.parent)
+        earlier = earlier_runs(job)
         facts["earlier_runs"] = earlier.release_ids
         published = release.publish(noisy, earlier.draws(name))
         if isinstance(release, SeriesRun):
@@ -111,14 +107,14 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         if isinstance(release, Replicable):
             replicate_noise = partial(release.replicate_noise, noisy)
     if isinstance(release, TableOfCounts):
-        parts = drawn_plan(plan, release_id).parts
+        parts = drawn_plan(job).parts
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
             replicate_noise = partial(replicates_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(number) if number and replicate_noise else {}
-    about = file_metadata(plan, release_id)
+    about = file_metadata(job)
     files = [
         write_tables(staging, file, tables, plan.described_columns, about, noise)
         for file, tables in _in_files(name, published.tables).items()
@@ -141,12 +137,12 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
 
 
 @step("synthesize", run_name="synthesize: {name}")
-def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
+def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecord:
     """Draw one synthetic table from committed draws alone."""
+    plan, draws = job.plan, draws_of(job)
     synthesis = next(table for table in plan.synthesis if table.name == name)
-    draws = draws_of(plan, release_id)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
-    columns, about = plan.described_columns, file_metadata(plan, release_id)
+    columns, about = plan.described_columns, file_metadata(job)
     facts: dict[str, Any] = {
         "understated": understated_by(synthesis.sampler(plan.of_period), noisy),
         "rows_per_unit": plan.unit.max_rows if plan.unit else 1,
@@ -179,7 +175,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     if synthesis.implicates:
         release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)
-        drawn = drawn_plan(plan, release_id)
+        drawn = drawn_plan(job)
         several = make_implicates(release, synthesis, drawn.parts, drawn.of_period)
         said = about | {"dprelease.warning": stated.rules}
         for key, table in zip(
@@ -196,11 +192,11 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
 
 @step("count records", run_name="count records: {name}")
-def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
+def tally_records(job: ReleaseJob, name: str, path: Path) -> None:
     """Make the synthetic records whose quality a release measures, and count them by cell."""
-    release = plan.built[name]
+    release = job.plan.built[name]
     assert isinstance(release, RecordQuality)
-    tally = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
+    tally = tally_of_records(job.plan, release.of, release.domain, draws_of(job))
     np.save(path, np.vstack([tally.cells.T, tally.counts]))
 
 
@@ -210,13 +206,13 @@ def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
 
 
 @step("publish")
-def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> None:
+def publish(job: ReleaseJob, made: PreparedBundle) -> None:
     """Complete the staging folder and move it to its final path in one step."""
-    staging = made.staging
+    plan, release_id, staging = job.plan, job.release_id, made.staging
     ledger = Ledger(ledger_url())
     charges = ledger.release(plan.dataset, release_id)
     # Read again, because the bundle states the decision that the ledger has now.
-    approval = require_approved(plan, release_id, ledger.decision(plan.dataset, release_id))
+    approval = require_approved(job, ledger.decision(plan.dataset, release_id))
     manifest = Manifest(
         format=1,
         dataset=plan.dataset,
@@ -256,8 +252,8 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     # Sealed before it appears: a bundle whose digest the ledger lacks counts as forged.
     ledger.seal(plan.dataset, release_id, bundle_digest(staging))
     # If another run was first, its bundle stays; the next line checks it.
-    move_whole(staging, target)
-    check_published(plan, release_id, target)
+    move_whole(staging, job.bundle)
+    check_published(job)
 
 
 def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] | None:
@@ -267,18 +263,19 @@ def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] 
     return "open" if any(charge.part for charge in charges) else None
 
 
-def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> Approval | None:
+def require_approved(job: ReleaseJob, decision: Decision | None) -> Approval | None:
     """The approval, if the plan asks for one; raises ``ApprovalError`` if it may not be published.
 
     A rejection counts even if the plan does not ask for approval.
     """
-    require_not_rejected(plan.dataset, release_id, decision)
-    if not plan.publication.approval:
+    dataset, release_id = job.dataset, job.release_id
+    require_not_rejected(dataset, release_id, decision)
+    if not job.plan.publication.approval:
         return None
     if decision is None:
         waiting = ApprovalError(
-            f"release {release_id} of {plan.dataset} is drawn and waits for a disclosure officer."
-            f" Decide with `dprelease approve {plan.dataset} {release_id} --who NAME --why REASON`"
+            f"release {release_id} of {dataset} is drawn and waits for a disclosure officer."
+            f" Decide with `dprelease approve {dataset} {release_id} --who NAME --why REASON`"
             " or `dprelease reject ...`, then run the plan again with this release id"
         )
         waiting.release_id = release_id
@@ -286,11 +283,12 @@ def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> 
     return Approval(who=decision.who, why=decision.why, at=decision.at)
 
 
-def check_published(plan: Plan, release_id: str, target: Path) -> None:
-    """Raise ``BundleError`` if ``target`` is not the unchanged bundle of this release.
+def check_published(job: ReleaseJob) -> None:
+    """Raise ``BundleError`` unless the unchanged bundle of this release is in its place.
 
     Raises ``ApprovalError`` if the release was rejected after it was published.
     """
+    target = job.bundle
     if not is_bundle(target):
         kind = "a folder without a bundle" if target.is_dir() else "a file"
         raise BundleError(
@@ -300,12 +298,12 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
     manifest = read_manifest(target)
     verify_files(target, manifest)
     ledger = Ledger(ledger_url())
-    decision = ledger.decision(plan.dataset, release_id)
+    decision = ledger.decision(job.dataset, job.release_id)
     if decision is not None and not decision.approved:
         raise ApprovalError(f"{target} is published, but was {decision}: withdraw this bundle")
-    charges = ledger.release(plan.dataset, release_id)
+    charges = ledger.release(job.dataset, job.release_id)
     drawn = {name: charge.digest for name, charge in charges.items()}
-    if manifest.plan_digest != plan.digest or drawn != manifest.draws:
+    if manifest.plan_digest != job.plan.digest or drawn != manifest.draws:
         raise BundleError(
             f"{target} is the bundle of another plan or another draw, and a published bundle is never"
             " changed: use another release id or another folder"
@@ -313,13 +311,13 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
     verify_seal(target, manifest, ledger)
 
 
-def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
+def committed(job: ReleaseJob, name: str) -> tuple[ChargeRecord, Noisy]:
     """The charge and its committed draw; raises an error if the draw may not be published."""
-    found = Ledger(ledger_url()).charged_draw(plan.dataset, release_id, name)
+    found = Ledger(ledger_url()).charged_draw(job.dataset, job.release_id, name)
     if found is None:
         raise LedgerError(f"{name}: has no committed draw to publish; run the plan first")
     charge, noisy = found
-    if charge.plan_digest != plan.digest:
+    if charge.plan_digest != job.plan.digest:
         raise LedgerError(f"{name}: the draw belongs to another plan")
     if noisy.reproducible:
         raise BundleError(
@@ -329,9 +327,9 @@ def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noi
     return charge, noisy
 
 
-def draws_of(plan: Plan, release_id: str) -> Draws:
+def draws_of(job: ReleaseJob) -> Draws:
     """The committed draws by their releases' names."""
-    return lambda name: committed(plan, release_id, name)[1]
+    return lambda name: committed(job, name)[1]
 
 
 def withheld(releases: Sequence[ReleaseRecord]) -> dict[str, str]:
@@ -353,14 +351,14 @@ def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
     return alone | ({release: most} if most else {})
 
 
-def drawn_plan(plan: Plan, release_id: str) -> DrawnPlan:
+def drawn_plan(job: ReleaseJob) -> DrawnPlan:
     """The plan with its committed draws; cached for the bundle's other tables."""
-    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
-    drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
+    plan, charges = job.plan, Ledger(ledger_url()).release(job.dataset, job.release_id)
+    drawn = (plan.digest, job.release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
         found = _MEASURED.get(drawn)
         if found is None or found.plan is not plan:  # parts belong to the releases of one plan
-            found = DrawnPlan(plan, draws_of(plan, release_id))
+            found = DrawnPlan(plan, draws_of(job))
             _ = found.parts
             _MEASURED.clear()
             _MEASURED[drawn] = found
@@ -383,12 +381,12 @@ def _guarantee(plan: Plan) -> Guarantee:
     )
 
 
-def file_metadata(plan: Plan, release_id: str) -> dict[str, str]:
+def file_metadata(job: ReleaseJob) -> dict[str, str]:
     """Metadata that every file carries, so that it is understood without its bundle."""
     return {
-        "dprelease.dataset": plan.dataset,
-        "dprelease.release_id": release_id,
-        "dprelease.privacy": _guarantee(plan).statement,
+        "dprelease.dataset": job.dataset,
+        "dprelease.release_id": job.release_id,
+        "dprelease.privacy": _guarantee(job.plan).statement,
     }
 
 

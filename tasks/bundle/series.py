@@ -16,11 +16,11 @@ from typing import Any
 
 from dpcore.errors import DPReleaseError, InputError, UnreadableError
 from dpcore.line.statistic import Noisy
-from schemas.plan import Plan
 from schemas.plan.series import of_any_run
 from tasks.bundle.folders import folders_in
 from tasks.bundle.reader import BundleReader, open_bundle
 from tasks.bundle.verify import read_manifest
+from tasks.workplace.job import ReleaseJob
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class EarlierRuns:
         return [(bundle.plan.built[name], bundle.draw(name)) for bundle in self.bundles]
 
 
-def earlier_runs(plan: Plan, release_id: str, published: Path) -> EarlierRuns:
-    """Find the earlier runs of the plan's series among the bundles in the folder ``published``.
+def earlier_runs(job: ReleaseJob) -> EarlierRuns:
+    """Find the earlier runs of the plan's series among the dataset's bundles.
 
     Raises ``InputError`` if one of them is missing or cannot be read, or another release has published
     this run, and ``BundleError`` if one was changed.
     """
-    series = plan.series
+    series, published = job.plan.series, job.folder
     if series is None:
         return EarlierRuns(())
     runs: dict[int, Path] = {}
@@ -55,8 +55,8 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> EarlierRuns:
             raise
         except DPReleaseError:
             continue  # of another plan, or reported as missing below
-        same = of_any_run(manifest.plan) == of_any_run(plan.public())
-        if not same or manifest.release_id == release_id:
+        same = of_any_run(manifest.plan) == of_any_run(job.plan.public())
+        if not same or manifest.release_id == job.release_id:
             continue
         run = int(manifest.plan["series"]["run"])
         if run == series.run or run in runs:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from dpcore.errors import BudgetError, InputError, LedgerError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.records import Account, State, exact_text
+from tasks.workplace.job import ReleaseJob
 from tasks.workplace.schedule import beginning, due_times
 
 
@@ -53,15 +55,19 @@ def at_its_run(
     return plan.changed(series=plan.series.at(run))
 
 
-def as_found(plan: Plan, release_id: str, ledger: Ledger) -> Plan:
-    """The plan with the categories that a release found for its open columns.
+def as_found(job: ReleaseJob, ledger: Ledger) -> ReleaseJob:
+    """The job, whose plan has the categories that the release found for its open columns.
 
     Raises ``LedgerError`` if they are not drawn yet.
     """
-    draws = {name: ledger.committed(plan.dataset, release_id, name) for name in plan.finding}
+    plan = job.plan
+    if not plan.finding:
+        return job
+    draws = {name: ledger.committed(job.dataset, job.release_id, name) for name in plan.finding}
     if missing := [name for name, noisy in draws.items() if noisy is None]:
         raise LedgerError(f"{missing[0]}: is not drawn yet; run the plan first")
-    return plan.as_found({name: noisy for name, noisy in draws.items() if noisy}) if draws else plan
+    found = {name: noisy for name, noisy in draws.items() if noisy}
+    return replace(job, plan=plan.as_found(found))
 
 
 def no_grant(plan: Plan) -> str:

@@ -46,11 +46,12 @@ DRAWN = """
 from pathlib import Path
 from schemas.plan import load_plan
 from tasks.budget.charge import reserve_budget
+from tasks.workplace.job import ReleaseJob
 from tests.tasks.made_up import publish_made_up
 plan = load_plan(Path("plan.yaml"), {"budget.requested.alpha": "1/2"})
 for release_id in ("d1", "d2"):
     publish_made_up(plan, release_id, Path("out"))
-reserve_budget.fn(plan, "d3")
+reserve_budget.fn(ReleaseJob(plan, "d3"))
 """
 OFFICERS = [
     ("approve", "survey", "d1", *SIGNED),

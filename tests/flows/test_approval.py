@@ -109,7 +109,7 @@ def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, 
     seen: list[str] = []
     monkeypatch.setattr(
         "flows.course.await_approval",
-        lambda plan, release_id, *made: seen.append(preview(plan, release_id, *made)),
+        lambda job, made: seen.append(preview(job, made)),
     )
     plan_document["columns"]["sex"]["description"] = "Sex <img src=x> of a person"
     plan = write_plan(plan_path.parent, plan_document)

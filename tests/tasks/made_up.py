@@ -20,7 +20,6 @@ from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
     PreparedBundle,
-    bundle_path,
     publish,
     write_microdata,
     write_release,
@@ -30,6 +29,7 @@ from tasks.bundle.staging import staging_folder
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tests.conftest import short_fits
 
 OCCUPIED = 60
@@ -37,28 +37,25 @@ OCCUPIED = 60
 
 def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
     """Charge, draw and publish a plan over surveys that were made up for each of its releases."""
-    reserve_budget.fn(plan, release_id)
-    ledger = Ledger(ledger_url())
+    job, ledger = ReleaseJob(plan, release_id, out), Ledger(ledger_url())
+    reserve_budget.fn(job)
     for name in dict.fromkeys([*plan.finding, *plan.built]):
         if name not in plan.finding:
-            plan = as_found(plan, release_id, ledger)
-        release = plan.built[name]
+            job = as_found(job, ledger)
+        release = job.plan.built[name]
         exact = release.statistic(made_up_tally(release.domain, plan.rows))
         noisy = perturb(exact, release.mechanism, release.share, SystemSource())
         ledger.commit(plan.dataset, release_id, name, noisy)
-    plan = as_found(plan, release_id, ledger)
-    target = bundle_path(plan, release_id, out)
-    with staging_folder(target) as staging:
+    job = as_found(job, ledger)
+    plan = job.plan
+    with staging_folder(job.bundle) as staging:
         with short_fits():
-            releases = [write_release.fn(plan, release_id, name, staging) for name in plan.built]
-            synthesis = [
-                write_microdata.fn(plan, release_id, table.name, staging)
-                for table in plan.synthesis
-            ]
-            analyses = write_analyses.fn(plan, release_id, staging)
+            releases = [write_release.fn(job, name, staging) for name in plan.built]
+            synthesis = [write_microdata.fn(job, table.name, staging) for table in plan.synthesis]
+            analyses = write_analyses.fn(job, staging)
         made = PreparedBundle(staging, releases, synthesis, analyses, made_up_audits(plan))
-        publish.fn(plan, release_id, made, target)
-    return target
+        publish.fn(job, made)
+    return job.bundle
 
 
 def opened_once(folder: Path, document: dict) -> BundleReader:

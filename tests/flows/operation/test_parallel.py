@@ -25,18 +25,19 @@ def drawn(plan_path: Path, release_id: str, runner: Any = None) -> dict[str, obj
     from tasks.budget.charge import reserve_budget
     from tasks.draw import draw, tally_survey
     from tasks.survey.steps import ingest_survey
+    from tasks.workplace.job import ReleaseJob
 
     plan = load_plan(plan_path)
+    job = ReleaseJob(plan, release_id)
 
     @flow(task_runner=runner, persist_result=False)
     def cross() -> None:
         workspace = plan_path.parent / release_id
         survey = ingest_survey(plan, workspace)
-        reserve_budget(plan, release_id)
-        folder = tally_survey(plan, release_id, list(plan.built), survey, workspace)
+        reserve_budget(job)
+        folder = tally_survey(job, list(plan.built), survey, workspace)
         parameters = [
-            (plan, release_id, name, name, folder, SeededSource(i))
-            for i, name in enumerate(plan.built)
+            (job, name, name, folder, SeededSource(i)) for i, name in enumerate(plan.built)
         ]
         if runner is None:
             for values in parameters:

@@ -17,6 +17,7 @@ from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_seal
 from tasks.ledger import Ledger, State
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tests import bare
 
 WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
@@ -263,10 +264,10 @@ def test_what_was_requested_still_counts_as_requested_after_a_recovery(agency, m
     monkeypatch.setenv("DPRELEASE_PLANS", str(agency))
     chosen, part = select_releases("plan", ["people"], "0.75", "", ANALYST)
     shutil.copy(agency / "ledger.db", agency / "old.db")
-    carry_out(chosen, "plan-ad-hoc-1", agency / "out", part)
+    carry_out(ReleaseJob(chosen, "plan-ad-hoc-1", agency / "out", part))
     shutil.copy(agency / "old.db", agency / "ledger.db")
     assert cli("allow", "survey", "C. Analyst", "--alpha", "1", *WHO_WHY) == 0
     assert cli("recover", "survey", *WHO_WHY) == 0
     more, part = select_releases("plan", ["people"], "0.5", "", "C. Analyst")
     with pytest.raises(BudgetError, match=r"asked 0\.5, left 0\.25 of 1 opened to requests"):
-        carry_out(more, "plan-ad-hoc-2", agency / "out", part)
+        carry_out(ReleaseJob(more, "plan-ad-hoc-2", agency / "out", part))

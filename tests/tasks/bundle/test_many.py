@@ -9,6 +9,7 @@ from schemas.plan import load_plan
 from tasks.bundle.publish import drawn_plan
 from tasks.ledger import Ledger, charges_of
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tests import bare
 
 
@@ -34,7 +35,7 @@ def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):
             for release in plan.built:
                 draw = Noisy(np.array([len(seen) + 5, 7]))
                 ledger.commit("survey", "r1", release, draw)
-        drawn = drawn_plan(plan, "r1")
-        assert drawn is drawn_plan(plan, "r1")
+        drawn = drawn_plan(ReleaseJob(plan, "r1"))
+        assert drawn is drawn_plan(ReleaseJob(plan, "r1"))
         seen.append([part.draw for part in drawn.parts])
     assert seen[0] == seen[2] != seen[1]

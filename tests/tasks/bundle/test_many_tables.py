@@ -10,6 +10,7 @@ from schemas.plan import Plan
 from schemas.releases import base
 from tasks.bundle import publish
 from tasks.bundle.reader import open_bundle
+from tasks.workplace.job import ReleaseJob
 from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 
@@ -56,7 +57,7 @@ def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch):
     for module in (base, joined, publish):
         monkeypatch.setattr(module, "MOST_FILES", MOST_FILES)
     (alone := tmp_path / "alone").mkdir()
-    record = publish.write_release.fn(plan, "r", "everyone", alone)
+    record = publish.write_release.fn(ReleaseJob(plan, "r"), "everyone", alone)
     assert len(record.files) > FEW
     published = {table.name: table for each in bundle.manifest.releases for table in each.tables}
     assert [*bundle.tables][: len(record.files)] == [file.name for file in record.files]

@@ -17,6 +17,7 @@ from tasks.catalogue.series import series_figures
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
+from tasks.workplace.job import ReleaseJob
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import WEEKS, plan_of, published
 from tests.tasks.report.pages import part_of, require_sound
@@ -32,7 +33,7 @@ def out(tmp_path, monkeypatch) -> Path:
 @pytest.mark.slow
 def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
     *_, third = [open_bundle(path) for path in published(out, 1, 2, 3)]
-    drawn = earlier_runs(plan_of(3), "week-3", out / "events").draws("events")
+    drawn = earlier_runs(ReleaseJob(plan_of(3), "week-3", out)).draws("events")
     run = third.plan.built["events"]
     (expected,) = run.publish(third.draw("events"), drawn).tables
     found = third.table("events")
@@ -220,7 +221,7 @@ def test_sums_over_a_table_of_several_quantities_are_refused(out):
 def test_a_run_without_its_earlier_ones_is_refused(out):
     published(out, 1)
     with pytest.raises(InputError, match=r"run 4 .* lacks the bundles of runs 2, 3"):
-        earlier_runs(plan_of(4), "week-4", out / "events")
+        earlier_runs(ReleaseJob(plan_of(4), "week-4", out))
 
 
 @pytest.mark.slow
@@ -229,8 +230,8 @@ def test_a_period_twice_is_refused_and_a_retry_is_not(out):
     for run in (1, 2):
         told = f"run {run} was published as release week-{run}"
         with pytest.raises(InputError, match=told):
-            earlier_runs(plan_of(run), "again", out / "events")
-    assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
+            earlier_runs(ReleaseJob(plan_of(run), "again", out))
+    assert earlier_runs(ReleaseJob(plan_of(2), "week-2", out)).release_ids == ["week-1"]
 
 
 @pytest.mark.slow
@@ -239,7 +240,7 @@ def test_a_changed_bundle_is_refused(out):
     path = first / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"title": "Other"}))
     with pytest.raises(BundleError):
-        earlier_runs(plan_of(2), "week-2", out / "events")
+        earlier_runs(ReleaseJob(plan_of(2), "week-2", out))
 
 
 @pytest.mark.slow
@@ -247,10 +248,10 @@ def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
     published(out, 1)
     (out / "events" / "another").mkdir()
     (out / "events" / "another" / "manifest.json").write_text("{")
-    assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
+    assert earlier_runs(ReleaseJob(plan_of(2), "week-2", out)).release_ids == ["week-1"]
     (out / "events" / "week-1" / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="lacks the bundle of run 1"):
-        earlier_runs(plan_of(2), "week-2", out / "events")
+        earlier_runs(ReleaseJob(plan_of(2), "week-2", out))
 
 
 @pytest.mark.slow
@@ -264,7 +265,7 @@ def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
 )
 def test_bundles_of_another_series_are_not_its_runs(changes, out):
     published(out, 1)
-    assert earlier_runs(plan_of(1, **changes), "other", out / "events").release_ids == []
+    assert earlier_runs(ReleaseJob(plan_of(1, **changes), "other", out)).release_ids == []
 
 
 @pytest.mark.slow
