@@ -187,6 +187,11 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if step is not None and step <= 0:
         raise InputError(f"{place}, step: {step} is not above 0")
     no_answer, levels = listed("missing"), listed("levels")
+    if {code.lower() for code in no_answer} in ({"yes"}, {"no"}):
+        raise InputError(
+            f"{place}, missing: write the codes that mean no answer, such as NA or -9, or {EMPTY} for"
+            " empty cells; leave it empty if every record has an answer"
+        )
     values = {c: label for c, label in listed("values").items() if c not in no_answer}
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)

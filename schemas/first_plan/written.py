@@ -104,7 +104,7 @@ class Written:
             weights=_weights(*role) if self.weighted and (role := of.role("weight")) else None,
             series=of.series,
             design=use.design,
-            beta=BLANK if self._gaussian or OPEN in lists else '"0"',
+            beta=self._beta if self._gaussian or OPEN in lists else '"0"',
             concentrated=self.concentrated,
             lines=of.lines([*use.columns, of.period], use.more),
             unnamed=of.unnamed,
@@ -119,6 +119,12 @@ class Written:
             analyses=[*self._analyses()],
             BLANK=BLANK,
         )
+
+    @property
+    def _beta(self) -> str:
+        """At most 1 / (10 x rows), and at most 1e-6, for a plan whose budget and size are known."""
+        of = self.of
+        return f'"1e-{max(len(str(10 * of.rows - 1)), 6)}"' if of.alpha and of.rows else BLANK
 
     @property
     def _gaussian(self) -> int:
