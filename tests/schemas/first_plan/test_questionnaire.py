@@ -316,7 +316,9 @@ def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
 @pytest.mark.parametrize("word", ["yes", "No"])
 def test_missing_asks_for_codes_and_not_whether_answers_are_missing(tmp_path, word):
     header = "column,lower,upper,missing\n"
-    with pytest.raises(InputError, match=r"line 2 \(age\), missing: write the codes .* or empty for"):
+    with pytest.raises(
+        InputError, match=r"line 2 \(age\), missing: write the codes .* or empty for"
+    ):
         questions(tmp_path, f"{header}age,18,80,{word}\n")
     assert questions(tmp_path, f"{header}age,18,80,{word}; NA\n")["age"].keys["missing"]
 

@@ -729,7 +729,12 @@ def test_a_known_number_of_records_and_budget_are_written_and_compared(tmp_path)
         "1.5",
     )
     assert "5,000 records and alpha 0.5" in text
-    for rows, beta in ((100_000, "1e-6"), (100_001, "1e-7"), (1_000_000, "1e-7"), (None, "FILL-IN")):
+    for rows, beta in (
+        (100_000, "1e-6"),
+        (100_001, "1e-7"),
+        (1_000_000, "1e-7"),
+        (None, "FILL-IN"),
+    ):
         text = planned(tmp_path, Said(records=True), PERSONS, rows=rows, alpha="1")
         budget = yaml.safe_load(text)["budget"]
         assert budget["requested"]["beta"] == budget["granted"]["beta"] == beta
