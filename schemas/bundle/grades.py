@@ -1,6 +1,9 @@
 """Grades how accurately a release determines a table that synthetic records follow."""
 
+from collections.abc import Mapping
 from math import isnan
+
+from schemas.releases.base import listed
 
 WITHIN, ROUGHLY = 0.1, 0.3
 """The largest errors of tables graded accurate and rough: records in a wrong cell, as a fraction of the
@@ -33,3 +36,13 @@ def grade(measured: bool, distance: float, outside: float = 1.0, coarse: bool = 
     if relative > ROUGHLY:
         return NOISE
     return ROUGH if coarse or relative > WITHIN else ACCURATE
+
+
+def graded(numbers: Mapping[str, int]) -> str:
+    """Numbers of tables by grade, in words.
+
+    >>> graded({"noise": 21, "rough": 1})
+    '1 is rough and 21 are noise'
+    """
+    best = [(n, each) for each in GRADES[::-1] if (n := numbers.get(each, 0))]
+    return listed([f"{n} {'is' if n == 1 else 'are'} {each}" for n, each in best], " and ")

@@ -169,6 +169,9 @@ class SynthesisRecord(Section):
     support: TableFile = Field(
         description="How well the records follow the release, for sets of columns."
     )
+    pairs: dict[str, int] = Field(
+        default={}, description="The number of pairs of columns by their grade in `support`."
+    )
     understated: Understated | None = Field(
         default=None, description="Factors for standard errors from the records; null if unknown."
     )
@@ -193,11 +196,12 @@ class SynthesisRecord(Section):
     def warning(self) -> str:
         """A warning for everybody who computes with the records."""
         start = (
-            "Use these records for charts, for trying out programs, and for shares, means and"
-            " correlations as rough guides. Amounts that very few have are lost in noise, so means of"
-            " such columns may be too low or too high. The records are not a survey: if you treat them"
-            " as one, standard errors, margins of error and p-values ignore privacy noise and are too"
-            " small"
+            "Use these records for charts and for trying out programs. Their shares, means and"
+            " correlations are rough guides where the table of support grades the columns accurate or"
+            " rough, and say nothing where it grades them noise. Amounts that very few have are lost in"
+            " noise, so means of such columns may be too low or too high. The records are not a survey:"
+            " if you treat them as one, standard errors, margins of error and p-values ignore privacy"
+            " noise and are too small"
         )
         if self.rows_per_unit > 1:
             start = (

@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.table import LEVEL, TABLE, UNBIASED
+from schemas.bundle.grades import graded
 from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord
 from schemas.bundle.table_file import ReplicatesRecord, TableFile
 from schemas.bundle.verdicts import judged
@@ -173,7 +174,10 @@ def _about_records(manifest: Manifest, plan: Plan) -> dict[str, list[str]]:
     tables = {table.name: table for table in plan.synthesis}
     return {
         record.file.path: [
-            f"`{record.support.path}` has a `grade` for each column and set of columns.",
+            f"Of {sum(record.pairs.values()):,} pairs of columns, {graded(record.pairs)}"
+            f" (`{record.support.path}`, with a `grade` for each column and set of columns)."
+            if record.pairs
+            else f"`{record.support.path}` has a `grade` for each column and set of columns.",
             *(
                 f"{note}: {escape(', '.join(columns))}."
                 for note, columns in tables[record.name].notes(plan.of_period).items()

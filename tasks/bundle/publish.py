@@ -8,6 +8,7 @@ left as it is.
 import json
 import logging
 import platform
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -170,6 +171,7 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
     records = joined(seen)
     support = records.support(name, noisy)
     files["support"] = write_table(staging, support, columns, about)
+    facts["pairs"] = Counter(support.columns["grade"][support.columns["ways"] == 2].tolist())
     for warning in excluded_by_plan(support.columns):
         LOGGER.warning(f"{name}: {warning}")
     if synthesis.implicates:

@@ -1,5 +1,6 @@
 """Describes from the support table how well a release supports relations among synthetic columns."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans
 from dpcore.post.records.nested import untied
-from schemas.bundle.grades import ACCURATE, GRADES, NOT_MEASURED
+from schemas.bundle.grades import ACCURATE, GRADES, NOT_MEASURED, graded
 from schemas.releases.base import listed
 from tasks.charts.svg import figure
 from tasks.report.parts import DataTable
@@ -89,10 +90,9 @@ def excluded_by_plan(supported: Supported) -> list[str]:
 
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
     """Text such as: 10 pairs of columns, 7 are accurate and 3 are rough."""
-    grades = supported["grade"][rows].tolist()
-    grades += [NOT_MEASURED] * (every - len(grades))
-    found = [f"{n} {'is' if n == 1 else 'are'} {g}" for g in GRADES[::-1] if (n := grades.count(g))]
-    return f"{every:,} {what}, {listed(found, ' and ')}"
+    grades = Counter(supported["grade"][rows].tolist())
+    grades[NOT_MEASURED] += every - grades.total()
+    return f"{every:,} {what}, {graded(grades)}"
 
 
 def support_table(supported: Supported, path: str) -> DataTable:

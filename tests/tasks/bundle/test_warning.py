@@ -1,10 +1,12 @@
 """Synthetic records carry a warning, wherever a reader may meet them."""
 
 import json
+from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
 
+from schemas.bundle.grades import graded
 from schemas.plan.synthesis import ASSUMED
 from schemas.text import escape
 from tasks.bundle.reader import open_bundle
@@ -37,7 +39,12 @@ def test_the_warning_is_in_every_file_that_describes_the_records(bundle):
         assert record.warning in readme
         assert described[record.file.path] == record.warning
         assert record.warning.split(":")[0] in page
-        assert f"`{record.support.path}` has a `grade`" in readme
+        assert f"`{record.support.path}`" in readme
+        support = pq.read_table(bundle.path / record.support.path).to_pylist()
+        pairs = Counter(row["grade"] for row in support if row["ways"] == 2)
+        assert record.pairs == pairs
+        if pairs:
+            assert f"Of {pairs.total()} pairs of columns, {graded(pairs)} (`" in readme
     for table in bundle.plan.synthesis:
         for note, columns in table.notes(bundle.plan.of_period).items():
             assert f"{note}: {', '.join(columns)}." in page
