@@ -160,6 +160,7 @@ PARTS = (
             "tasks/draw.py",
             "tasks/budget/charge.py",
             "tasks/workplace/home.py",
+            "tasks/workplace/job.py",
             "tasks/workplace/places.py",
             "tasks/workplace/plans.py",
             "tasks/workplace/schedule.py",

@@ -22,6 +22,7 @@ from schemas.survey.blanks import BLANK
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable
 from schemas.survey.dates import RANGES, Part
+from schemas.survey.found import stated_ends
 
 ROWS = 10_000
 """The number of records assumed in a first plan, because the real number may be private."""
@@ -105,6 +106,15 @@ class Described:
     def compared_at(self) -> str:
         """Where choices are compared, in words."""
         return f"{self.number:,} records and alpha {self.alpha or 1}"
+
+    def number_of_values(self, name: str) -> int:
+        """The values that a questionnaire lists, or that lie between its bounds; 1 if unknown."""
+        keys = self.said[name].keys if name in self.said else {}
+        listed, bounds = keys.get("categories", keys.get("levels")), keys.get("bounds")
+        if isinstance(listed, list):
+            return len(listed)
+        whole = self.columns.get(name) is ColumnType.WHOLE and stated_ends(bounds) is None
+        return int((bounds[1] - bounds[0]) / keys.get("step", 1)) + 1 if whole and bounds else 1
 
     @cached_property
     def said(self) -> Mapping[str, Question]:

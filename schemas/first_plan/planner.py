@@ -34,20 +34,19 @@ from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import (
+    CATEGORIES,
     FOR_MODELS,
     GAUSSIAN_NOISE,
     UNWEIGHTED,
     WEIGHTLESS,
     ColumnUse,
     PlannedRelease,
+    distinct,
 )
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import Written
 from schemas.plan import Plan
 from schemas.survey.supposed import supposed_shares
-
-FEW = {ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS}
-"""Columns with the same cells in every release."""
 
 INSIDE = 0.2
 """Weight of errors inside bins relative to errors of bins, for records without a wish."""
@@ -143,7 +142,9 @@ class Draft(Written):
             draft = draft.having(draft.of_all_pairs(self.use.pairs(of_all["tables"])))
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
         for wish in wishes:
-            if wish.kind == "mean":
+            if wish.share:
+                draft = draft.with_share(wish)
+            elif wish.kind == "mean":
                 use = self.use.model if self.use.measured(wish) or self.of.period else self.use.mean
                 draft = draft.having(use(wish))
             elif wish.kind in ("density", "map"):
@@ -181,7 +182,7 @@ class Draft(Written):
         records = section.keys["kind"] == "microdata-margins"
         if len(columns) < 3 or "rules" in section.keys:
             return section
-        if records and not {self.of.columns[name] for name in columns} <= FEW:
+        if records and not {self.of.columns[name] for name in columns} <= {*CATEGORIES}:
             return section  # its bins are finer than the bins of a histogram
         joint = replace(self.use.histogram(columns), wishes=section.wishes)
         if "weighted" not in section.keys:
@@ -251,12 +252,31 @@ class Draft(Written):
         listed = asked.keys.get("categories") if asked else None
         return isinstance(listed, list) and len(listed) > usual_categories(GROUPS[0])
 
+    def with_share(self, wish: Wish) -> Draft:
+        """The better draft: with a share in its own release, or computed from counts."""
+        model = replace(wish.as_model, share=True)
+        own = self.having(replace(self.use.model(wish), wishes=(model,)))
+        counts = [] if self.use.designed or self.of.period else [*self._counting(model)]
+        if model.text in self.fitted and counts:
+            return counts[0]
+        return min((*counts, own), key=lambda each: each.cost)
+
+    def _counting(self, wish: Wish) -> Iterator[Draft]:
+        """Yield the draft in which a model is fitted to counts of all combinations of its columns."""
+        if (section := self.use.joint(wish)) is None:
+            return
+        same = (held for held in self.sections if held.counts_like(section))
+        names = [each.name for each in self.sections]
+        serving = next((held.serving(wish) for held in same), None)
+        serving = serving or section.but(name=distinct(section.name, names))
+        yield replace(self, models=(*self.models, wish)).having(serving)
+
     def with_model(self, wish: Wish) -> Draft:
         """The best draft that answers a model: from its own release, the records' tables, moments or new
         tables."""
         options = [self.having(self.use.model(wish))]
         if not self.use.measured(wish):
-            options += self._fitting(wish)
+            options += [*self._counting(wish), *self._fitting(wish)]
         found = [each.measuring(wish) for each in options]
         own = found[0] if wish.text in self.fitted else None
         best = min(found, key=lambda each: (each.cost == math.inf, each is own, each.cost))

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
 from itertools import combinations, count
 from typing import Any
@@ -22,7 +22,7 @@ from schemas.first_plan.wishes import EVENT, QUOTES, Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Cells, Numbers
-from schemas.survey.found import stated_ends
+from schemas.survey.found import OPEN, stated_ends
 
 MOST_ON_A_MAP = 4096
 
@@ -31,6 +31,8 @@ FINEST = 65536
 
 ALONE = "single-columns"
 """The release of single columns that records of a series follow inside their bins."""
+
+CATEGORIES = (ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS)
 
 FOR_MODELS = "tables-for-models"
 """The release of tables to which models are fitted."""
@@ -50,6 +52,10 @@ UNWEIGHTED = (
 GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
 CONCENTRATED = "The budget is split by rho, at which Gaussian noise is smaller than Laplace noise."
+
+
+COUNTED = ("table", "model")
+"""Wishes that tables of requested columns answer."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +86,22 @@ class PlannedRelease:
 
     @property
     def with_gaussian_noise(self) -> PlannedRelease:
-        """The section with Gaussian noise, as ``margins``, if all its wishes are tables."""
-        if not self.wishes or any(wish.kind != "table" for wish in self.wishes):
+        """The section with Gaussian noise, as ``margins``, if all its wishes are answered by counts."""
+        counts = self.keys["kind"] in ("histogram", "margins")
+        if not self.wishes or not counts or any(w.kind not in COUNTED for w in self.wishes):
             return self
         keys = {**self.keys}
         if keys["kind"] == "histogram":
             keys |= {"kind": "margins", "sets": [keys["columns"]]}
         why = {**self.why, "mechanism": CONCENTRATED}
         return replace(self, keys={**keys, "mechanism": "discrete-gaussian"}, why=why)
+
+    def counts_like(self, other: PlannedRelease) -> bool:
+        """Whether both are histograms with the same cells."""
+        if {self.keys["kind"], other.keys["kind"]} != {"histogram"}:
+            return False
+        same = self.keys.get("bins") == other.keys.get("bins")
+        return same and {*self.keys["columns"]} == {*other.keys["columns"]}
 
     def serving(self, *wishes: Wish) -> PlannedRelease:
         return replace(self, wishes=(*self.wishes, *wishes))
@@ -337,6 +351,43 @@ class ColumnUse:
         keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
         return self._counts(PlannedRelease(keys | self._bins(columns, many=False), {"": why}))
 
+    def joint(self, wish: Wish) -> PlannedRelease | None:
+        """A histogram to which a model is fitted without assumptions on values inside bins; None if
+        there is none: each column has few values, or is compared with one number."""
+        bins = dict[str, list[float]]()
+        for name in wish.columns:
+            asked = self.of.said.get(name)
+            if asked and OPEN in (asked.keys.get("categories"), asked.keys.get("bounds")):
+                return None
+            listed = self.of.columns[name] in CATEGORIES
+            if not listed and not 1 < self.of.number_of_values(name) <= MOST_IN_TABLES:
+                if (edges := self._compared(name, wish)) is None:
+                    return None
+                bins[name] = edges
+        why = (
+            "Counts from which a model is computed, with narrower intervals than measured directly."
+        )
+        keys: dict[str, Any] = {"name": named("counts", *wish.columns), "kind": "histogram"}
+        keys |= {"columns": [*wish.columns]} | ({"bins": bins} if bins else {})
+        return self._counts(PlannedRelease(keys, {"": why}, (wish,)))
+
+    def _compared(self, name: str, wish: Wish) -> list[float] | None:
+        """Edges between which a comparison of a column with a number does not change, or None."""
+        of, found = self.numbers.get(name), COMPARISON.match(wish.formula)
+        if of is None or of.step_or_one is None or found is None or found["name"] != name:
+            return None
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", wish.formula.partition("~")[2]):
+            return None
+        # Between two possible values, because a cell has its lower edge and not its upper one.
+        half = of.step_or_one / 2
+        edge = Decimal(found["number"]) + (half if found["sign"] in (">", "<=") else -half)
+        if of.whole:
+            edge = edge.to_integral_value(ROUND_CEILING)
+        edges = of.for_tables(self.points[name]).edges
+        if not edges or not edges[0] < edge < edges[-1]:
+            return None
+        return [edges[0], int(edge) if of.whole else float(edge), edges[-1]]
+
     def tables(self, wishes: Sequence[Wish]) -> PlannedRelease:
         """The requested tables, in one release."""
         sets = [[*wish.columns] for wish in wishes]
@@ -437,6 +488,11 @@ class ColumnUse:
         found = section.but(mechanism="discrete-laplace")
         return found.but(weighted=True) if self.of.role("weight") else found
 
+
+COMPARISON = re.compile(
+    r"\{ *`?(?P<name>[^`<>=!{}]+?)`? *(?P<sign>>=|<=|>|<) *(?P<number>-?\d+(\.\d+)?) *\} *~"
+)
+"""A formula whose response compares a column with a number."""
 
 COMPARED = {">=": "from", "<=": "to", "!=": "not", "==": "", ">": "over", "<": "below"}
 

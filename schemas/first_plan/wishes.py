@@ -14,6 +14,7 @@ A column that the plan does not have is refused, with the reason and the most si
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -24,7 +25,7 @@ from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
-from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED, checked_columns
+from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED, MOST_TERMS, checked_columns
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -61,8 +62,7 @@ class Wish:
     """One wish; ``columns``: for a mean, only the averaged column; ``by``: the groups of a mean.
 
     The kind ``tables`` means tables of all pairs of columns. A mean also has a formula, because a model
-    may measure it. ``share``: whether the mean is the share of records with a condition, which only a
-    model measures.
+    may measure it. ``share``: whether the mean is the share of records with a condition.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -185,6 +185,9 @@ def _mean(text: str, of: Described) -> Wish:
         named = _names("--mean", text, of, r"\s+x\s+|\s*[×*,]\s*|\s+and\s+", groups[0])
         why = "groups need categories or whole numbers"
         by = _known("--mean", text, named, of, GROUPS, why)
+    groups_of = math.prod(map(of.number_of_values, {*by} - {what}))
+    if share and what in of.columns and (_kinds_of(what, of) > 2 or groups_of > MOST_TERMS):
+        return Wish("table", text, (what, *by))  # a share for each of its cells
     terms = ":".join(f"C({_written(name)})" for name in by)
     response = what if share else _written(what)
     found = _model(
@@ -194,6 +197,13 @@ def _mean(text: str, of: Described) -> Wish:
     if len(columns) + len({*by}) != len(found.columns) or len({*by}) != len(by):
         raise InputError(f"--mean {text!r}: names a column twice")
     return Wish("mean", text, columns, by, found.formula, share=share)
+
+
+def _kinds_of(name: str, of: Described) -> int:
+    """The number of categories; of whole numbers 1, because a mean of a scale may be meant."""
+    listed = of.said[name].keys.get("categories") if name in of.said else None
+    whole = isinstance(listed, list) and all(isinstance(each, int) for each in listed)
+    return 1 if whole else of.number_of_values(name)
 
 
 def _written(name: str) -> str:

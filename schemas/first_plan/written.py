@@ -154,7 +154,8 @@ class Written:
         taken = set[str]()
         for wish in self.models:
             title = titled(wish)
-            name = distinct(named(title.partition(" by ")[0]) or "model", taken)
+            answer = title if wish.share else title.partition(" by ")[0]
+            name = distinct(named(answer) or "model", taken)
             taken.add(name)
             yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from statistics import median_high
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.estimates.evidence import SimulatedEvidence
-from dpcore.estimates.model import Coefficient
+from dpcore.estimates.model import INSIDE, Coefficient
 from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.moments import Moments
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
@@ -90,14 +90,14 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The ``largest_ratio`` of a model, for a planner that chooses between methods: for a fit to tables
-    it is multiplied by ``ASSUMED``.
+    """The ``typical_ratio`` of a model, for a planner that chooses between methods: if positions inside
+    bins are assumed, it is multiplied by ``ASSUMED``.
 
     Raises ``InputError`` if the plan does not support the model.
     """
-    name, found = expected_fit(plan, formula, family)
-    worse = 1.0 if isinstance(plan.of_period[name], MeasuredModel | Moments) else ASSUMED
-    return worse * largest_ratio(found)
+    _, found = expected_fit(plan, formula, family)
+    worse = ASSUMED if any(INSIDE in note for note in found.notes) else 1.0
+    return worse * typical_ratio(found)
 
 
 def largest_ratio(found: Fit) -> float:
@@ -106,6 +106,13 @@ def largest_ratio(found: Fit) -> float:
     # A model of a mean has only an intercept.
     terms = [c for c in found.coefficients if c.name != CONSTANT] or found.coefficients
     return max(map(_ratio, terms))
+
+
+def typical_ratio(found: Fit) -> float:
+    """The ``largest_ratio``, or of means of groups the median."""
+    if len(found.coefficients) > 1 and all(c.name != CONSTANT for c in found.coefficients):
+        return median_high(map(_ratio, found.coefficients))
+    return largest_ratio(found)
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:

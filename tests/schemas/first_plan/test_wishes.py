@@ -298,8 +298,32 @@ def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     assert "noise hides" not in seen
 
 
-def test_a_share_is_measured_without_a_design_too(tmp_path):
-    assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"share-insured": "model"}
+def test_a_share_without_a_design_is_computed_from_counts(tmp_path):
+    """Of a column, or of a condition, at whose number the counts have an edge."""
+    for wish, bins in (
+        ("insured by region", {}),
+        ("{visits > 10} by region", {"visits": [0, 11, 91]}),
+        ("{visits <= 10} by region", {"visits": [0, 11, 91]}),
+        ("{visits >= 10} by region", {"visits": [0, 10, 91]}),
+        ("{wage > 12.5} by region", {"wage": [0, 12.505, 100]}),
+        ("{wage >= 12.5} by region", {"wage": [0, 12.495, 100]}),
+        ("{wage > 0} by region", {"wage": [0, 0.005, 100]}),
+    ):
+        text = planned(tmp_path, Said(means=[wish]), PERSONS)
+        (counts,) = (plan := yaml.safe_load(text))["releases"]
+        assert counts["kind"] == "histogram"
+        assert counts.get("bins", {}) == bins
+        (share,) = plan["analyses"]
+        name, found = expected_fit(dprelease.load_plan(filled(text)), share["formula"], "gaussian")
+        assert name == counts["name"]
+        assert len(found.coefficients) == 3
+        assert not any("inside their bins" in note for note in found.notes)
+    requested = Said(tables=["region x insured"], means=["insured by region"])
+    assert kinds(planned(tmp_path, requested, PERSONS)) == {"table-region-insured": "histogram"}
+    apart = planned(
+        tmp_path, Said(means=["{visits > 10} by age"]), PERSONS.replace("18,90", "18,70")
+    )
+    assert kinds(apart) == {"share-visits-over-10-by-age": "model"}
 
 
 @pytest.mark.slow
@@ -432,8 +456,6 @@ def test_a_column_renamed_in_the_plan_is_named_and_backticks_may_surround_any_na
             r"^--model '\{income > 30000\} ~ age': .* a condition must lie within the bounds",
         ),
         (Said(models=["health ~ age"]), r"name a category.*\{health == 'CATEGORY'\}"),
-        (Said(means=["health"]), r"--mean 'health': .* name a category.*\{health == 'CATEGORY'\}"),
-        (Said(means=["health"]), r"CATEGORY'\}$"),
         (
             Said(means=["region"]),
             r"CATEGORY'\}; for their mean.* by lower and upper instead of values",
@@ -581,10 +603,10 @@ def test_tables_of_many_columns_are_planned_though_their_histogram_is_too_large(
 def test_a_share_is_not_named_like_a_mean(tmp_path):
     said = Said(means=["{visits > 10}", "{visits >= 10} by region", "visits", "insured by region"])
     text = planned(tmp_path, said)
-    names = [*kinds(text)]
-    assert "share-visits-over-10" in names
-    assert "share-visits-from-10-by-region" in names
-    assert "share-insured-by-region" in names
+    names = [*kinds(text), *(each["name"] for each in yaml.safe_load(text)["analyses"])]
+    assert "share-visits-10" in names
+    assert "share-visits-10-by-region" in names
+    assert "share-insured-yes-by-region" in names
     assert "mean-visits" in names
 
 
@@ -742,3 +764,20 @@ def test_a_known_number_of_records_and_budget_are_written_and_compared(tmp_path)
     for known, says in (({"rows": 0}, "--rows 0: must be"), ({"alpha": "x"}, "--alpha x: must be")):
         with pytest.raises(InputError, match=says):
             planned(tmp_path, said, PERSONS, **known)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "insured by clinic",
+        "clinic by insured",
+        "insured by age",
+        "health by clinic",
+        "health by region",
+    ],
+)
+def test_shares_of_many_categories_or_groups_are_a_table(tmp_path, wish):
+    text = f"{PERSONS}clinic,,{'; '.join(f'c{i}' for i in range(88))},,,,,\n"
+    (release,) = yaml.safe_load(planned(tmp_path, Said(means=[wish]), text, rows=10**6))["releases"]
+    assert (release["kind"], release["columns"]) == ("histogram", wish.split(" by "))
+    assert release["name"].startswith("table-")
