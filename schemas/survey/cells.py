@@ -243,7 +243,7 @@ def with_even(grown: Sequence[Decimal], even: Sequence[Decimal]) -> list[Decimal
 
 
 def thinned(edges: Sequence[Decimal], most: int) -> list[Decimal]:
-    """Without the smallest edges that are no power of ten, so that at most ``most`` stay if possible."""
+    """At most ``most`` edges, if possible: the smallest ones that are no power of ten are left out."""
     others = [edge for edge in edges if edge != Decimal(10) ** edge.adjusted()]
     left_out = others[: max(len(edges) - most, 0)]
     return [edge for edge in edges if edge not in left_out]
