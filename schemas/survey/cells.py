@@ -127,7 +127,8 @@ class Numbers:
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
     def for_periods(self, points: Sequence[float] | None = None) -> Cells:
-        """Cells for records of a series, which are not merged: the cells of tables, and equal cells."""
+        """Cells for records of a series, where cells are not merged: those of tables, cut at equal
+        distances too."""
         few = self.for_tables(points)
         if few.edges is None:
             return few

@@ -138,7 +138,7 @@ class MeasuredModel(Release):
 
     @property
     def possible(self) -> tuple[float, float]:
-        """The range of each coefficient: that of the response if all of them are means."""
+        """The range of each coefficient: the range of the response if all coefficients are means."""
         of_all = self.terms.size == 1 and self.terms.constant is not None
         if self.family != "gaussian" or not (of_all or self.parts > 1):
             return -math.inf, math.inf

@@ -110,8 +110,8 @@ class ModelScores(CutScores):
         """Find the narrowest interval of bins for each numeric term (``MOST``), and coordinates within
         it: the term, or all functions of its column, as ``ModelTerms.inside`` gives them.
 
-        If moments were relative to the bounds, noise would hide those of a column that fills little of
-        them.
+        If moments were relative to the bounds, noise would hide the moments of a column whose values
+        fill little of its bounds.
         """
         number = point.rows
         if self.unknown_rows:
