@@ -82,7 +82,7 @@ class Contrast(NamedTuple):
 
 
 def deviations(chance: float, gaussian: bool) -> float:
-    """The number of standard errors that noise exceeds in size with at most this probability.
+    """A number of standard errors: noise is larger, in size, with at most this probability.
 
     >>> round(deviations(0.05, gaussian=True), 2), round(deviations(0.05, gaussian=False), 2)
     (1.96, 4.13)

@@ -101,9 +101,8 @@ class ModelTerms:
 
     @cached_property
     def separate(self) -> Integers | None:
-        """For each cell (cells,) of the terms' columns, the only term that is 1 there while all others
-        are 0: then the model has a mean for each of separate groups of records.  None for any other
-        model."""
+        """If the model has a mean for each of several separate groups of records, the only term that is
+        1, and not 0, in each cell (cells,) of the terms' columns; None for any other model."""
         group = self.groups[0]
         indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
         one = np.all(indicates & (group.values.sum(axis=1) == 1))
