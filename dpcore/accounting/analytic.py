@@ -5,7 +5,7 @@ Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, b
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
 and only if (Balle & Wang 2018, Theorem 8).  (Hall 2012 prints s = sqrt(2 ln(2/beta))/alpha, which
-is proved for alpha <= 1; at beta = 1e-6 it is not private for alpha above 9.73.)  That is for real
+is proved for alpha <= 1; at beta = 1e-6 it is not private for alpha above 9.73.)  Theorem 8 is for real
 arithmetic.  The noise here is the discrete Gaussian on integers, which inherits this calibration in any
 dimension:
 
@@ -46,8 +46,8 @@ _SMALL = Fraction(1, 10**9)
 def analytic_gaussian_scale(alpha: float, beta: float) -> float:
     """The least standard deviation of continuous noise over L2 sensitivity (Balle & Wang 2018).
 
-    In floating point, with a relative error below 1e-9 if alpha >= 1e-3 and beta >= 1e-30;
-    ``covers_rounded`` certifies the noise that is drawn with enough digits.
+    In floating point, with a relative error below 1e-9 if alpha >= 1e-3 and beta >= 1e-30.  For the
+    noise that is drawn, ``covers_rounded`` computes the certificate with enough digits.
     """
     if not (alpha > 0 and 0 < beta < 1):
         raise ValueError(f"alpha must be positive and beta between 0 and 1, not {alpha} and {beta}")
@@ -84,7 +84,7 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
 
 @dataclass(frozen=True)
 class Inherited:
-    """Noise that inherits from continuous noise: k, its coordinates, and an addition to c."""
+    """How noise inherits from continuous noise.  ``coordinates``: k; ``loss``: an addition to c."""
 
     coordinates: Fraction
     loss: Fraction = Fraction(0)

@@ -30,7 +30,7 @@ def gaussian_variance(
     beta: Fraction,
     inherited: Inherited | None = None,
 ) -> Fraction:
-    """The smallest variance, rounded up, that is proved (alpha, beta)-DP by either proof.
+    """The smallest variance, rounded up, that at least one proof shows to be (alpha, beta)-DP.
 
     ``inherited``: by default for integer vectors, in which at most as many coordinates differ as the
     squared sensitivity.
@@ -59,7 +59,7 @@ def covers_gaussian(
     beta: Fraction,
     inherited: Inherited,
 ) -> bool:
-    """Whether noise of this variance is proved (alpha, beta)-DP, by either proof.
+    """Whether at least one proof shows that noise of this variance is (alpha, beta)-DP.
 
     ``squared``: the squared L2 sensitivity.
     """

@@ -3,8 +3,8 @@
 Each event is replaced by a pair of laws that dominates it, whose losses convolve under adaptive
 composition (Zhu, Dong & Wang 2022):
 
-    Gaussian noise        the continuous Gaussian that it inherits from (``analytic``); all of them form
-                          one, whose squared ratio of sensitivity to deviation is the sum of theirs
+    Gaussian noise        the continuous Gaussian that it inherits from (``analytic``); several are
+                          joined to one, and squared ratios of sensitivity to deviation add up
     other (alpha, beta)   randomised response that reveals everything with chance beta
 
 Losses are rounded up to a grid.  The convolution is in floating point, so the price is for reports, not

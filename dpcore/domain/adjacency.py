@@ -10,16 +10,16 @@ The number of records is public only if one record replaces one.  Everywhere els
 other statistic: no computation may use it, and it is published with noise only.
 
 **Tables of any size.**  A private number of records has no largest value, but sums in 64 bits and
-training to a stated accuracy have limits.  No rule that leaves tables of at most M records as they are
-can cut all larger ones to a bounded size and keep neighbours at distance 1: with M + 1 distinct
-records, M > 1, the kept records must be within one record of each of the M + 1 tables that lack one of
-them, and only all M + 1 records are; so by induction nothing is ever cut.  (To keep the first M in a
-public order is stable at distance 2: one record comes in, another goes out.)  The following are bounded
+training to a stated accuracy have limits.  Cutting large tables to M records is no way out.  Let a rule
+leave tables of at most M > 1 records as they are, and keep neighbours at distance 1.  Of M + 1 distinct
+records it must keep a set within one record of each of the M + 1 tables that lack one of them.  Only
+all M + 1 records are such a set, so by induction nothing is ever cut.  (To keep the first M in a public
+order is stable at distance 2: one record comes in, another goes out.)  The following are bounded
 instead, at no cost:
 
     a count or sum    moved to the nearest end of a public range: this shortens differences in every
                       coordinate, so no L1, L2 or largest norm of a difference grows
-    a real vector     counted with the share ``taper`` of each record
+    a real vector     a sum in which each record has the weight ``taper``
 
 **Lemma** (``taper``).  Let |.| be a norm, S(D) a sum over the N records of D of terms of norm at most p,
 of which any two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is

@@ -25,9 +25,9 @@ class Categories:
     """One cell per listed category; ``ordered``: categories are numbers, in ascending order.
 
     ``rest``: the last category holds all values that are not listed.
-    ``compares``: two columns of numbers.  Of two categories, the second holds the records in which both
-    are the same number, the first all others.  Of three, each holds a relation: the first number is
-    less than, equal to or more than the other; null if either is missing.
+    ``compares``: two columns of numbers.  If there are two categories, the second is for records with
+    equal numbers, the first for all others.  If there are three, the first number is less than, equal
+    to or more than the second; null if either is missing.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Grid:
         return np.asarray(np.clip(values, *self.bounds))
 
     def slope(self, values: Floats) -> Floats:
-        """The derivatives (k,) of ``to_unit``: a density of fractions times these is one of numbers."""
+        """The derivatives (k,) of ``to_unit``, which turn a density of fractions into one of numbers."""
         with np.errstate(divide="ignore"):
             return np.asarray(self._scale.slope(np.asarray(values, dtype=np.float64)) / self.span)
 
@@ -196,7 +196,7 @@ Axis = Categories | Bins | Grid
 
 
 MOST_EXAMINED = 2**20
-"""Numbers for each cell of an axis with more would take much memory."""
+"""Of an axis with more cells, one number for each cell would take much memory."""
 
 
 def at_most(axis: Axis, cells: int) -> Axis:

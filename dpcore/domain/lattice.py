@@ -9,7 +9,7 @@ steps to the distance of neighbours.
 **Steps.**  Let coordinate k be a sum over at most R = ``rows`` records, of terms of at most a_k each,
 where a_k <= S (S is at least the change that one term can make), and let it be computed to within
 E u R a_k, with u = 2^-53 and E = ``roundings``.  A step of S/2^b is at least twice this error where
-E R 2^b <= 2^52.  The default E = 16 counts a few roundings after the sum, and that of ``encode``.
+E R 2^b <= 2^52.  The default E = 16 counts a few roundings after the sum, and the one of ``encode``.
 
 **Lemma** (``transform_roundings``).  A cosine or Fourier transform of non-negative weights of sum W
 over a grid of m_1 x m_2 x ... cells errs by at most E u W in each of its coordinates.

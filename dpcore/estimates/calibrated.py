@@ -14,7 +14,7 @@ the tables (a regression estimator, as in survey sampling):
 
 The residuals of the regression have mean zero over the records, and are assumed to have mean zero over
 the survey.  For a linear model psi is a sum of features, there are no residuals, and the solution solves
-the normal equations with noisy moments.  ``spanned`` is the tables' share of psi's variance.
+the normal equations with noisy moments.  ``spanned``: the share of psi's variance that tables explain.
 
 A curved model is linearised repeatedly, as in Newton's method, with one change.  Linearising at the
 solution itself would follow the noise: the solution may be farther from the truth than r, the fit to the
@@ -270,7 +270,7 @@ class _Line:
         return np.sqrt(sampling), np.array(found)
 
     def _noise(self, inverse: Floats, away: Floats) -> float:
-        """The noise variance of a coefficient if the true ones are ``away`` from the solution;
+        """The noise variance of a coefficient if the true coefficients are the solution plus ``away``;
         ``inverse``: (p,) its derivative by each equation."""
         moved = self.solution + away - self.at
         weights = (self.on + self.on_change @ moved) @ inverse

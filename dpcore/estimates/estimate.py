@@ -96,9 +96,9 @@ class Estimate:
 
 @dataclass(frozen=True, repr=False)
 class Quotient(Estimate):
-    """A quotient by a number near zero, with Fieller's 90% set instead of a standard error.  If that set
+    """A quotient by a number near zero, with Fieller's 90% set instead of a standard error.
 
-    is unbounded, the divisor may be zero, and the value is NaN.
+    If the set is unbounded, the divisor may be zero, and the value is NaN.
     """
 
     pieces: Pieces = EVERYTHING

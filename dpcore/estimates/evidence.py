@@ -18,10 +18,10 @@ from dpcore.post.tables.margins import Attributes, margins_of
 class Evidence:
     """All public.
 
-    ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
-    or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: assumptions of the sampling errors in addition to independent records;
-    ``alone``: by name of a column, its evidence in its own cells, if other tables have merged cells.
+    ``agreement``: all tables; its first attributes are those of ``domain``; ``rows``: of the survey,
+    public or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records
+    that one unit may have; ``assumes``: assumptions of the sampling errors in addition to independent
+    records; ``alone``: for each column of which other tables have merged cells, evidence in its own.
     """
 
     domain: Domain

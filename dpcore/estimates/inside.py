@@ -163,8 +163,8 @@ def moved_in_bins(
 
 
 def slopes_in_cells(variable: Variable, records: ModelRecords, name: str, column: Any) -> Floats:
-    """The slope of a variable on a column inside its cells, in their shape: by regression over the
-    records (m,) in each cell; 0 if it is constant there, like a condition that a whole bin meets."""
+    """The slope of a variable on a column inside each of the variable's cells, in their shape, by
+    regression over the records (m,) there; 0 if it is constant, like a condition that a bin meets."""
     place = records.domain.names.index(name)
     if place not in variable.attributes:
         return np.zeros_like(variable.cells)

@@ -1,7 +1,7 @@
 """Questions that one or two tables answer: correlations, independence and quantiles, with their errors.
 
 All start from the best estimate of a table, whose cells have a known covariance.  Errors are to first
-order: an answer moves with the share of a cell by its influence, so
+order.  The influence of a cell is the derivative of an answer by the cell's share, so
 
     sampling^2 = m sum of share influence^2 / n,    privacy^2 = variance of sum of influence count / n^2
 

@@ -8,8 +8,8 @@ A weighted sum of Gaussian noises is within its normal quantile.  For a weighted
 with variance v the moment generating function is at most 1 / (1 - v s^2 / 2), and Chernoff's bound gives
 the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is also a sum.
 
-Where a column may be null, W counts the records that have a value: otherwise a question that not
-everybody was asked would seem to differ between groups of which different shares were asked.
+Where a column may be null, W counts the records that have a value.  Otherwise answers would seem to
+differ between groups merely because different shares of the groups were asked.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Contrast(NamedTuple):
 
 
 def deviations(chance: float, gaussian: bool) -> float:
-    """The number of standard errors that noise exceeds in size with at most this probability.
+    """A number of standard errors: noise is larger, in size, with at most this probability.
 
     >>> round(deviations(0.05, gaussian=True), 2), round(deviations(0.05, gaussian=False), 2)
     (1.96, 4.13)
@@ -137,9 +137,10 @@ FOLLOWS, CLEAR = 0.9, 0.2
 share of records exceeds ``CLEAR``, one column nearly determines the other."""
 
 EXCEPTIONS, CUT, SURE = 0.05, 0.25, 4.0
-"""One column also nearly determines a value of the other if few records with the value, and without it,
-are exceptions: a share of ``EXCEPTIONS`` outside the cell that divides the two, ``CUT`` with it.
-Cells count if they have more than ``SURE`` standard errors of records."""
+"""One column also nearly determines a value of the other if in most of its cells nearly all records, or
+nearly none, have the value.  Exceptions are at most ``CUT`` of the records with the value (or without
+it, if these are fewer), and at most ``EXCEPTIONS`` if one cell of an ordered column is left out.  Cells
+count if they have more than ``SURE`` standard errors of records."""
 
 LEVELS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 FEW, TRIED = 7, 12

@@ -39,7 +39,7 @@ from dpcore.machines.losses import Loss
 from dpcore.machines.sensitivity import default_gap
 
 LEAST_REGULARISATION = 1e-6
-"""All problems tried were solved within a hundred steps from this value on; far below it, some never."""
+"""From this value on all problems tried took at most a hundred steps; far below it some had no end."""
 
 _UNIT_ROUNDOFF = 2.0**-53
 _HALVINGS = 30

@@ -12,9 +12,9 @@ by its influence psi, here a polynomial of degree 2, so that to first order
 
 S is itself noisy, with a standard error t.  ``usual`` is its value if the response had constant variance
 (for covariances: if the columns were normal); S is shrunken towards it by the part of the difference
-that noise explains (as James & Stein 1961), which leaves a share s of the noise.  S + P is then taken to
-have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946), and the stated sampling error is so
-much larger that normal intervals are as wide as those of Student's law.
+that noise explains (as James & Stein 1961), which leaves a share s of the noise.  S + P then has about
+2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946).  The stated sampling error is increased
+so that normal intervals are as wide as those of Student's law.
 
 ``blur`` is the relative standard error of the noise in the divisor of an estimate, which is the number
 of records in a group, or the variance of a term given the other terms.  Beyond ``MOST_BLUR``

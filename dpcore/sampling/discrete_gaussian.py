@@ -84,8 +84,8 @@ def gaussian_quantile(variance: Fraction | int, level: float) -> int:
     level = _validate.probability("level", level)
     sigma = math.sqrt(variance)
     if sigma > 1000:
-        # P(|Z| <= t) is the continuous law's, with density f, at b = t + 1/2, plus
-        # b f(b) / (12 sigma**2) (midpoint rule), as if b were larger by b / (24 sigma**2).
+        # With b = t + 1/2, P(|Z| <= t) is P(|X| <= b) for the continuous law with density f, plus
+        # b f(b) / (12 sigma**2) (midpoint rule).  Increasing b by b / (24 sigma**2) has this effect.
         b = -sigma * (1 - 1 / (24 * sigma**2)) * NormalDist().inv_cdf((1 - level) / 2)
         return max(0, math.ceil(b - 0.5))
     # Beyond 40 sigma a weight is zero as a float.

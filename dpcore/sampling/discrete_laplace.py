@@ -138,7 +138,7 @@ def _cuts(scale: Fraction, folded: bool, bits: int) -> Iterator[Bounds]:
     a_lower, a_upper = exp_bounds(1 / scale, working)
     # tail = P(X >= k), from k = 1 on
     if folded:
-        # a / (1 + a) rises with a, so each bound uses its own end in both places.
+        # a / (1 + a) rises with a, so a bound of the tail uses the same bound of a in both places.
         tail_lower = 2 * (a_lower << working) // (one + a_lower)
         tail_upper = divide_up(2 * a_upper << working, one + a_upper)
     else:

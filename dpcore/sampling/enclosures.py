@@ -57,10 +57,9 @@ class LazyUniform:
 def exp_bounds(exponent: Fraction, bits: int) -> Bounds:
     """Integers with ``lower <= 2**bits * exp(-exponent) <= upper``, for a rational exponent >= 0.
 
-    The Taylor series of exp(y), y = exponent / 2**halvings <= 1/2, has positive terms: rounded
-    down and cut it is a lower bound; rounded up, with twice the first omitted term for the rest
-    (the terms at least halve), it is an upper bound.  Then come a reciprocal and the squarings that
-    undo the halvings.
+    The Taylor series of exp(y), y = exponent / 2**halvings <= 1/2, has positive terms that at least
+    halve.  Its first terms, rounded down, are a lower bound; rounded up, with twice the first omitted
+    term added, they are an upper bound.  Then come a reciprocal, and squarings that undo the halvings.
     """
     numerator, denominator = exponent.numerator, exponent.denominator
     if numerator > (bits + 1) * denominator:

@@ -14,10 +14,10 @@ _BLOCK = 1 << 13
 
 
 def fill(size: int, attempt: Callable[[int], Integers], *shape: int) -> Integers:
-    """Draw (size, *shape) numbers by rejection; ``attempt`` makes about n independent trials.
+    """Draw (size, *shape) numbers by rejection.
 
-    It returns the accepted ones.  All trials have the same law, so it does not matter which ones are
-    used.
+    ``attempt(n)`` makes about n independent trials and returns the accepted numbers.  All of them have
+    the same law, so it does not matter which ones are used.
     """
     result = np.empty((size, *shape), dtype=np.int64)
     filled = 0

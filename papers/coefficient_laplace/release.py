@@ -45,9 +45,9 @@ class CoefficientDensity(WhitenedDensity):
     def l1_sensitivity(self) -> float:
         """A bound: the largest distance between points of a grid, plus a bound for points in between.
 
-        Each of two records may be up to half a step from the nearest grid point.
-        Nor can one record exceed the sum of the largest values of all functions, plus 1 for the constant
-        function if its coefficient gets noise.
+        Each of two records may be up to half a step from the nearest grid point.  The term of one record
+        is also at most the sum of the largest values of all functions, plus 1 for the constant function
+        if its coefficient gets noise.
         """
         from scipy.spatial.distance import pdist  # slow to import, and few plans need it
 

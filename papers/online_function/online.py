@@ -60,7 +60,7 @@ BITS = 22
 
 @dataclass(frozen=True)
 class Questions:
-    """Public facts, as of a release, and the largest number of answers that will ever be given.
+    """The public facts that a release has, and the largest number of answers that it ever gives.
 
     In neighbouring tables one record is replaced; the number of records is public.
     """

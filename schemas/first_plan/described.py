@@ -79,7 +79,7 @@ WORDS = {
 @dataclass(frozen=True)
 class Described:
     """A table. ``table``: its columns' kinds by name, in order; ``questions``: by column, or empty;
-    ``rows``, ``alpha``: the number of records and the budget, or empty if nobody said them."""
+    ``rows``, ``alpha``: the number of records and the budget, or empty if not stated."""
 
     table: Mapping[str, ColumnType]
     questions: Mapping[str, Question]

@@ -111,7 +111,7 @@ class PlannedUse(ColumnUse):
 
     @property
     def designed(self) -> bool:
-        """The survey's design need not be opened."""
+        """Whether the plan has a survey design; its columns need not be opened."""
         return bool(self.plan.weights or self.plan.design_columns)
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:

@@ -126,8 +126,8 @@ class ColumnUse:
 
     @property
     def design(self) -> Mapping[str, str]:
-        """The columns of strata and clusters, by their key in the plan; no series has tables with them,
-        and strata are for models alone."""
+        """The columns of strata and clusters, by their key in the plan. Strata are only for models;
+        clusters are also for tables, except in a series."""
         if any(self.measured(wish) for wish in self.wishes):
             return self.of.design
         return {k: n for k, n in self.of.design.items() if k == "cluster" and not self.of.period}

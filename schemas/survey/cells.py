@@ -127,7 +127,8 @@ class Numbers:
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
     def for_periods(self, points: Sequence[float] | None = None) -> Cells:
-        """Cells for records of a series, which are not merged: the cells of tables, and equal cells."""
+        """Cells for records of a series, where cells are not merged: those of tables, cut at equal
+        distances too."""
         few = self.for_tables(points)
         if few.edges is None:
             return few
@@ -243,7 +244,7 @@ def with_even(grown: Sequence[Decimal], even: Sequence[Decimal]) -> list[Decimal
 
 
 def thinned(edges: Sequence[Decimal], most: int) -> list[Decimal]:
-    """Without the smallest edges that are no power of ten, so that at most ``most`` stay if possible."""
+    """At most ``most`` edges, if possible: the smallest ones that are no power of ten are left out."""
     others = [edge for edge in edges if edge != Decimal(10) ** edge.adjusted()]
     left_out = others[: max(len(edges) - most, 0)]
     return [edge for edge in edges if edge not in left_out]

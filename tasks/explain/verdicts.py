@@ -129,8 +129,8 @@ def _expected_ratio(plan: Plan, model: Analysis) -> float:
 
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
-    """The alpha or rho with which a model would be good, because its error falls with alpha or the root
-    of rho. For a model hidden by noise, larger budgets are tried first."""
+    """The alpha or rho with which a model would be good. Its error falls with alpha or the root of rho.
+    For a model hidden by noise, larger budgets are tried first."""
     now, times = asked(plan), 1
     while not math.isfinite(ratio) and times < MOST_TIMES:
         times *= 4

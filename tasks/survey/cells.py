@@ -126,8 +126,8 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
 
 
 def _compared(one: Any, other: Any, nullable: bool) -> Any:
-    """1 where both are the same number.  Where they differ, or one is null or not finite: 0; or, if the
-    axis is nullable, 0 where the first is less, 2 where it is more, and otherwise 3, which is null."""
+    """1 where both are the same number, otherwise 0.  If the axis is nullable, 0 where the first number
+    is less, 2 where it is more, and 3 (null) where either is null or not finite."""
     import ibis
 
     known = one.notnull() & other.notnull()

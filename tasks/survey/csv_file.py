@@ -164,7 +164,7 @@ def _pieces(path: Path, delimiter: str, strict: bool = False) -> Iterator[tuple[
     ``csv.Error`` at a quote where readers differ.
     """
     inside, held, starts = False, b"", (delimiter.encode(), b"\n", b"\r")
-    # The last sign outside quotes, whether it is a blank at the start of a field, or the end of quotes.
+    # The last byte outside quotes; whether it is a blank at the start of a field, or closes quotes.
     before, blank, closed = b"\n", False, False
     with closing(opened(path)) as file:
         while chunk := file.read(CHUNK):

@@ -145,7 +145,7 @@ def _copied(
     def from_csv(file: CSVFile) -> int:
         with suppress(duckdb.Error):
             return copied(replace(relation, sql=file.sql()))
-        # Several threads fail where their parts meet within quotes; one would accept quotes without end.
+        # Several threads fail where their parts meet within quotes; one accepts quotes that never end.
         if not well_quoted(file):
             raise duckdb.InvalidInputException
         return copied(replace(relation, sql=file.sql(", parallel=false")))

@@ -151,7 +151,7 @@ def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
     real = float(value)
     if wrong is not None and abs(real) >= 2**53:
         return wrong
-    # In full: as a column of floats it would be read as this number, and an exponent may not be.
+    # In full, because text with an exponent may not be read as this number, as a float would be.
     return str(int(real)) if math.isfinite(real) and real == math.floor(real) else repr(real)
 
 

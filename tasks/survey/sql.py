@@ -94,8 +94,8 @@ def moment(value: str, kind: str) -> str:
     """SQL of a date or a timestamp as a TIMESTAMP, in UTC if it has a zone; null if it is infinite."""
     if "WITH TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
         return f"make_timestamp(epoch_us(CAST({value} AS TIMESTAMPTZ)))"
-    # The cast would turn an infinite date into the last day of the year 9999; and whether a time beyond
-    # microseconds is finite raises an error, unless it is cast.
+    # The cast would turn an infinite date into the last day of the year 9999.  Testing whether a time
+    # is finite raises an error if it is beyond microseconds, unless it is cast first.
     if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
         at = f"TRY_CAST({value} AS TIMESTAMP)"
         return f"CASE WHEN isfinite({at}) THEN {at} END"

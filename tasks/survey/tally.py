@@ -136,7 +136,7 @@ def _prepared(
 
 
 def _wide(unread: Unread, wide: Callable[[], Any], invalid: Invalid) -> tuple[Any, Unread]:
-    """The wide records; no value of them has the wrong type."""
+    """The wide records, in which no value has the wrong type."""
     if invalid == "refuse" and any(unread.values()):
         raise DataError(UNREAD)
     table = call_guarded(wide, DataError, "the survey table could not be linked")

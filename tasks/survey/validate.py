@@ -126,7 +126,7 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
 
 
 def _divided(column: ReadColumn) -> str:
-    """Text if only some categories have labels: the questionnaire may have meant one value."""
+    """A hint if only some categories have labels: an equals sign may have divided one value."""
     if not isinstance(column, CategoricalColumn):
         return ""
     labelled = [code for code in map(str, column.categories) if code in column.labels]

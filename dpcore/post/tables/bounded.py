@@ -29,7 +29,7 @@ def bounded_interval(
 ) -> tuple[Floats, Floats]:
     """Lower and upper ends (k,) for numbers in [0, ``top``], given noisy ones (k,); symmetric noise.
 
-    ``both``: w, which |noise| exceeds with probability at most 10%; ``one``: v, likewise for noise.
+    |noise| exceeds ``both`` (w), and noise exceeds ``one`` (v), with probability at most 10%.
     """
     near: Floats = np.clip(noisy.astype(np.float64), 0.0, top)
     # Where the corrections near both ends would overlap, there are none.

@@ -13,9 +13,9 @@ A simulation starts from fitted tables, which the same fit reproduces better tha
 Three rules correct this; ``python -m benchmarks.coverage --strata`` measures the resulting coverage:
 
 * the interval contains count -+ 1.645 root mean squared errors;
-* its upper end is at least that of the estimate's interval if the estimate is more than half a
-  standard deviation of the noise above the count, or the count that far above zero; the lower end
-  likewise;
+* if the estimate is more than half a standard deviation of the noise above the count, or the count is
+  that far above zero, the upper end is at least the upper end of the estimate's interval; the lower
+  end likewise;
 * a count above two standard deviations, and every count of a release with too few cells for a
   simulation, has the interval of the estimate, whose coverage does not depend on the fit.
 

@@ -26,7 +26,7 @@ POOLS = 24
 """The most pools."""
 
 LEAST_CELLS = 10
-"""The fewest cells in a pool: in smaller pools, the cells near a level are those with small errors."""
+"""The fewest cells in a pool: the cells of smaller pools are near a level because of small errors."""
 
 CERTAIN = NormalDist().inv_cdf(0.95)
 

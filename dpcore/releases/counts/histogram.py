@@ -129,7 +129,7 @@ class Histogram(TableOfCounts, Samplable):
         noise and post-processing on the published counts."""
         generator = post_processing_generator(noisy)
         likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
-        # Errors are pooled over cells of about the same size: a small table needs repeats to have many.
+        # Errors are pooled over cells with about the same count: small tables need repeats for this.
         repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
         noise = self.mechanism.simulate(repeats * counts.size, generator)
         again = self._adjusted(likely + noise.reshape(repeats, -1))

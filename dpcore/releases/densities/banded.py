@@ -178,8 +178,8 @@ def band_meanings(of: str) -> Iterator[str]:
 
 
 def as_probabilities(density: Floats, mass: float = 1.0) -> Floats:
-    """The nearest non-negative values of this mass (least squares; Hall & Murison 1993), shifted down
-    and cut at zero, divided by it.
+    """The nearest non-negative values of this mass (least squares; Hall & Murison 1993), divided by the
+    mass.  They are the density, shifted down and cut at zero.
 
     Scaling to that mass instead would move a high peak by far more than its noise.
     """

@@ -52,7 +52,7 @@ class Basis(ABC):
 
     @classmethod
     def frequency(cls, numbers: Integers) -> Integers:
-        """The half turns from bound to bound of functions, given their numbers along an axis."""
+        """The number of half turns between the bounds, for functions with these numbers on an axis."""
         return np.asarray((numbers + cls.half_turns - 1) // cls.half_turns * cls.half_turns)
 
     @property

@@ -1,10 +1,10 @@
 """The published form of a kernel density with Gaussian-process noise, and its errors.
 
 **What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
-vectors to whole numbers.  Rounding adds half a step times a row of L (``Whitening.blur``).  Moving
-records is bounded from the released function itself, smoothed once more, as for densities
-(``left_out``); beyond the bounds its values do not exceed the reflected ones, because no record is
-there.
+vectors to whole numbers.  Rounding adds half a step times a row of L (``Whitening.blur``).  The error
+from moving records is bounded by the released function itself, smoothed once more, as for densities
+(``left_out``).  Beyond the bounds of the columns its values do not exceed the reflected ones, because
+no record is there.
 
 If the number of records is private, the published function is f/m, where m is their noisy number over
 the rows of the plan, and its error includes the error of m.
@@ -202,8 +202,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
     def probabilities(self, noisy: Noisy) -> Floats:
         """The probabilities of equal cells around the points, one cell per point.
 
-        In proportion to the function, whose mass inside the bounds is less than one.  If noise makes it
-        negative in places, its mass, where noise cancels, is not raised by that at other points.
+        They are in proportion to the function, whose mass inside the bounds is less than one.  Noise
+        cancels in this mass, so it is kept where negative values are cut.
         """
         relative = self.on_grid(noisy) / self.mass(noisy)
         grid = zip(self.kernels, self.whitenings, strict=True)

@@ -17,7 +17,7 @@ cell alone (``whitening``).  The statistic is the sum of U(a) over the records, 
 
 where ``distance`` is the distance in the Hilbert space of the kernel, and ``slack`` bounds the rounding
 error of a tensor product of vectors of norm at most one.  One draw adds discrete Gaussian noise of one
-variance to this integer vector: s^2 K is the covariance of the result, not s K as printed there.
+variance to this integer vector.  The result has the covariance s^2 K, not s K as the paper prints.
 
 If the number of records (with a value) is private, a record has one more coordinate, w 2^bits, whose sum
 is the number of records in these units; adding or removing a record moves the vector by at most 2^bits

@@ -8,11 +8,11 @@ Poisson's formula
     sum over g of share_g cos(pi j (g + 1/2)/G) = sum over whole k of (-1)^k sinc(j/(2 G) + k)^(p + 1)
                                                    cos(pi (j + 2 G k) x)
 
-exactly; on a wrapped axis this holds for even j, and for sines too.  k = 0 is the function itself times
-``kept``, by which it is divided.  The other terms are at most ``strange`` times a cosine, for any
-record, and fall like (j/(2 G - j))^(p + 1).  More cells reduce them but add noise, because a
-coefficient adds up all G cells.  Linear sharing, p = 1, would need many more cells for the same
-accuracy.
+exactly; on a wrapped axis this holds for even j, and for sines too.  The term k = 0 is the function
+times ``kept``, and sums are divided by this factor.  The other terms are at most ``strange`` times a
+cosine, for any record, and fall like (j/(2 G - j))^(p + 1).  More cells reduce them but add noise,
+because a coefficient adds up all G cells.  Linear sharing, p = 1, would need many more cells for the
+same accuracy.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ IMAGES = 9
 """Terms up to this k are summed; an integral bounds the rest."""
 
 SMALL = 8.0
-"""A bound of approximation errors counts like noise eight times as large, so that bands that add it to
-the noise hardly exceed their stated coverage."""
+"""In the choice of cells, a bound of approximation errors counts like noise eight times as large: then
+bands, which add it to the noise, hardly exceed their stated coverage."""
 
 
 def shares(

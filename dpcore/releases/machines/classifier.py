@@ -74,8 +74,8 @@ class Classifier(KernelMachine):
 def decided(decision: Floats, error: Floats | float) -> dict[str, Floats]:
     """Columns (k,) of decision values with these standard errors (one or (k,)).
 
-    ``sign_error`` is the probability that noise of the decision value's sign is at least as large: 0.5
-    on the boundary, near 0 far from it.
+    ``sign_error`` is the probability that noise alone has the sign of the decision value and at least
+    its size: 0.5 on the boundary, near 0 far from it.
     """
     from scipy.special import ndtr  # slow to import
 

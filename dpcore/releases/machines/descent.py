@@ -9,8 +9,8 @@ gradients show that the loss bends too much for them (``STABLE``).  To give both
 the first of these rounds only counts them, without a step.
 
 Columns of numbers may be counted in a first round, so that their features are finer where records are
-many; otherwise places are linear.  Counts are multiplied by a public whole number, which gives them the
-fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
+many; otherwise places are linear.  All rounds have the same noise, so counts are multiplied by a public
+whole number, which gives them the fraction ``FOR_PLACES`` of the precision.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole number
 from 0 to ``SLOPE``, a function of z, y and the public coefficients.  With R >= |z|^2 for every row, the

@@ -4,9 +4,9 @@ A machine is trained in a public feature space of dimension D that approximates 
 (``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  Let M be
 the largest slope of the loss.  In that space the exact weight vector moves by at most M kappa/(lambda n)
 when one record is replaced (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by at most half of this
-when one is added or removed.  To either a bound from the solver's certified gap is added.  Isotropic
-Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function has
-the same standard error everywhere.
+when one is added or removed; a bound from the solver's certified gap is added.  Isotropic Gaussian noise
+on the weights is Gaussian-process noise with the kernel as covariance: the function has the same
+standard error everywhere.
 
 Training minimises the sum of losses + lambda n ||f||^2.  If the number of records is private, n is the
 public guess, and the table may be several times larger.  For any k, lambda / k and k n instead of

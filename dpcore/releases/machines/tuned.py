@@ -9,9 +9,9 @@ f(x) adds at most M E|Z| to the expected loss.  F rises with lambda, and the noi
 by the exponential mechanism, with relative scores of these values (``mechanisms.exponential``).
 
 **Sensitivity.**  Let f be the minimiser for one table of n records, and let a record z be replaced by
-z'.  Then the minimum for the other table is at most the value of f for it, which is (l(f, z') - l(f,
-z))/n higher; the same is true with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
-mean of -l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
+z'.  For the other table the value of f is (l(f, z') - l(f, z))/n higher, and the minimum is at most this
+value; the same is true with both tables exchanged.  Losses are not negative.  As 2 lambda f is a mean of
+-l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
 
     ||f|| <= B = min(M kappa/(2 lambda), sqrt(l(0)/lambda)),    F moves by at most l(kappa B)/n,
 

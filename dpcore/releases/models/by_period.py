@@ -6,10 +6,10 @@ Run t measures only the records of period t, like an ordinary release on a table
 
 **Privacy.**  Run t depends on the records of period t alone, given any earlier runs.  Neighbours differ
 in one unit that is added or removed, and so in the periods that it is in.  In all other periods both
-tables give run t the same law.  So the joint price of all runs is that of the most expensive run for
-each period that a unit can be in, as in ``domain.series`` with weights 1, 0, 0, .  (Replacing a unit by
-one of other periods is a removal in one run and an addition in another, which may change sums of
-products by more than a replacement within a run does: only add-remove is proved.)
+tables give run t the same law.  So all runs together cost at most the price of the most expensive run
+times the number of periods that a unit can be in (``domain.series``, with weights 1, 0, 0, ...).
+(Replacing a unit by one of other periods is a removal in one run and an addition in another, which may
+change sums of products by more than a replacement within a run does: only add-remove is proved.)
 
 **Changes.**  The noises of two runs are independent, so the squares of privacy errors add up.  So do
 the squares of sampling errors if each unit is in only one period.  Otherwise estimates may be

@@ -1,8 +1,8 @@
-"""Whether the Newton steps of a curved model have come near its solution, seen from the last scores.
+"""Whether the Newton steps of a curved model have come near its solution, judged by the last scores.
 
-The solution may lie at infinity, towards which steps go on and on: in a subset of the records all
-responses are alike, or the terms determine all responses.  Each step is of about the same length, so
-that its error to first order says nothing of the way that is left.
+If all responses in a subset of the records are equal, or the terms determine all responses, the solution
+lies at infinity.  Then steps never end.  All of them have about the same length, so the error of a step
+to first order says nothing about the distance to the solution.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from dpcore.releases.models.scores import FARTHEST
 from dpcore.releases.models.terms import ModelTerms
 
 FEWER = 0.5
-"""Steps have not come near the coefficient of a subset of the records that has fewer responses of one
-kind than this fraction of those that the model expects."""
+"""The coefficient of a subset of the records has not converged if the subset has fewer responses of one
+kind than this fraction of the number that the model expects."""
 
 SURELY = 2.5
-"""How many standard errors of noise around this number are considered."""
+"""How many standard errors of noise around this number of responses are considered."""
 
 KNOWN = 9.0
-"""A smaller curvature of a subset, in standard deviations of its noise, says too little."""
+"""A subset with a smaller curvature, in standard deviations of its noise, is too uncertain to judge."""
 
 LONG, SIGNIFICANT = 0.1, 3.0
-"""A last step that changes predictors by this root mean square and is this many standard errors long has
-not come near a solution."""
+"""Steps have not converged if the last one changes predictors by at least the first number (root mean
+square), and is at least the second number of standard errors long."""
 
 STEEPEST = 2.75
 """If numeric terms make predictors differ by more than this root mean square, the bounded steps may have
-ended on the way.  Categories are judged by ``subsets_solved``."""
+ended before the solution.  ``subsets_solved`` judges categories."""
 
 MOST_GROWN = 0.7, 1.5
-"""The least and the largest factor by which a step is taken to change slopes."""
+"""The least and the largest factor by which a step is assumed to change slopes."""
 
 
 def subsets_solved(
     terms: ModelTerms, family: str, point: ScorePoint, scores: Floats, noise: Floats
 ) -> tuple[Floats, Booleans]:
     """The factor (t, p) by which the curvature of each indicator, or of its base, changed over the step
-    before the last, 1 for other terms, and the coefficients (t, p) that steps have not come near.
+    before the last (1 for other terms), and which coefficients (t, p) have not converged.
 
-    ``scores``: (t, p) the last noisy sums, each with noise ``noise`` (t,).  In a subset, they show how
-    many responses of the rarer kind there are relative to the number that the model expects: 1 at the
-    solution.
+    ``scores``: (t, p) the last noisy sums, each with noise ``noise`` (t,).  In a subset they show the
+    number of responses of the rarer kind, relative to the number that the model expects; the ratio is 1
+    at the solution.
     """
     sums, needed = terms.subsets
     # From whitened coordinates to sums over the records of each subset (t, m, p).
@@ -79,15 +79,15 @@ def subsets_solved(
 
 
 def _fewer(found: Floats, error: Floats, needed: Booleans) -> Booleans:
-    """Whether subsets (t, m) have surely fewer responses of the rarer kind than expected, or perhaps
-    none, which the noisy difference of a constant and indicators often shows."""
+    """Whether subsets (t, m) certainly have fewer responses of the rarer kind than expected, or may have
+    none, as the noisy difference of a constant and indicators often shows."""
     none = (found < error) & ((error < 1) | (needed.sum(axis=1) == 1))
     return np.asarray((found < FEWER) & ((found + error < FEWER) | none))
 
 
 def _least_changed(changed: Floats, needed: Booleans) -> Floats:
-    """The factor (t, p) of the least known of the subsets (t, m) that a coefficient compares, such as a
-    rare base; 1 without any."""
+    """The smallest factor (t, p) among the subsets (t, m) that a coefficient compares, such as a rare
+    base; 1 if it compares none."""
     compared = needed & ~needed.all(axis=1, keepdims=True)
     least = np.min(np.where(compared, changed[:, :, None], np.inf), axis=1, initial=np.inf)
     return np.where(np.isfinite(least), least, 1.0)
@@ -97,9 +97,10 @@ def inverse_after_growth(terms: ModelTerms, point: ScorePoint, inverse: Floats) 
     """The inverse (t, p, p) of the curvature after the step before the last made all slopes larger by a
     factor 1 + d.
 
-    If a record counts by its curvature, let V be the variance of the linear predictor.  The curvature
-    along the slopes then falls by about (1 + d)^V: V is small if slopes are, and pi^2/3 if they are so
-    large that only records near the middle count, whose number and predictors fall as 1/(1 + d).
+    Let V be the variance of the linear predictor, with records weighted by their curvature.  The
+    curvature along the slopes then falls by about (1 + d)^V.  V is small if slopes are small, and
+    pi^2/3 if they are so large that only records near the middle count; the number and the predictors
+    of these records fall as 1/(1 + d).
     """
     slopes, own, curved = _slopes(terms, point, inverse)
     size = np.maximum(_form(slopes, curved, slopes), 1e-300)

@@ -44,19 +44,19 @@ from dpcore.releases.work import Work, publishing
 MOST_BLUR = 0.9
 
 MOST_UNSURE = 0.35
-"""If more than this of the information on a coefficient may be noise, in the moments and in the
-curvature, nobody knows the scale of its term, and steps may end at any part of the way.  A column may
+"""If more than this fraction of the information on a coefficient may be noise, in both the moments and
+the curvature, the scale of its term is unknown, and steps may end far from the solution.  A column may
 fill a hundredth of its bounds."""
 
 MOST_UNSURE_NUMERIC = 0.2
 """The same for terms of many values, which noise may hide altogether."""
 
 MOST_EXPLAINED = 4.0
-"""The largest variance, relative to that of residuals, that such terms explain, or else the others."""
+"""The largest variance that such terms may explain, relative to the variance of residuals."""
 
 LARGEST_DIFFERENCE = 10.0
-"""The largest coefficient of an indicator that noise hides, in standard deviations of residuals or, in
-curved models, what these are of a linear predictor."""
+"""The largest coefficient of an indicator that noise hides, in standard deviations of residuals; in
+curved models, in the equivalent units of a linear predictor."""
 
 MOST_LEAST = 0.6
 """Steps are too short if the least curvature that noise allows is this fraction of the usual one."""
@@ -71,8 +71,8 @@ NO_INTERVAL = 100.0
 """The expected relative width that is stated if most groups would have no interval."""
 
 STEEP = 0.32
-"""If noise may be this fraction of the information on a usual term, the first rounds no longer come near
-the solution, and intervals get wide or are not given (found by simulation)."""
+"""If noise may be this fraction of the information on a usual term, the first rounds no longer converge,
+and intervals are wide or missing (found by simulation)."""
 
 FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
@@ -108,7 +108,7 @@ class ModelFit(NamedTuple):
 
     def changed(self, change: Floats) -> ModelFit:
         """The same model in other terms (``ModelTerms.change_to``)."""
-        # What hides a term hides every sum that it is in, and no other.
+        # A sum of terms is hidden if one of its terms is.
         hidden = np.asarray((change[:, self.hidden] != 0).any(axis=1))
         own = np.where(self.hidden, 0.0, change)
         sampling, privacy = (
@@ -138,7 +138,7 @@ class MeasuredModel(Release):
 
     @property
     def possible(self) -> tuple[float, float]:
-        """The range of each coefficient: that of the response if all of them are means."""
+        """The range of each coefficient: the range of the response if all coefficients are means."""
         of_all = self.terms.size == 1 and self.terms.constant is not None
         if self.family != "gaussian" or not (of_all or self.parts > 1):
             return -math.inf, math.inf
@@ -147,7 +147,7 @@ class MeasuredModel(Release):
 
     @cached_property
     def _usual(self) -> ModelScores:
-        """The rounds of one part, if noise is as usual."""
+        """The rounds of one part at the usual noise."""
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
             terms, design = (
@@ -159,8 +159,8 @@ class MeasuredModel(Release):
 
     @cached_property
     def _unpriced(self) -> ModelScores:
-        """The rounds of one part for the noise that the share pays for, but without that noise."""
-        # Shares and radii depend on the noise, and it on them: those for usual noise come first.
+        """The rounds of one part, chosen for the noise that the share pays for, before it is added."""
+        # Shares and radii depend on the noise, and the noise on them, so usual noise is assumed first.
         noise = self._noise_of(self._usual).stddev / max(self._usual.steps.values())
         return replace(self._usual, clear=USUAL_NOISE / noise)
 
@@ -257,7 +257,7 @@ class MeasuredModel(Release):
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * noise_share(back, inverse[None])[0]
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
-        # Either of both measurements is enough to know the scale of a term.
+        # One of both measurements is enough to know the scale of a term.
         unknown_scale = (size > 1) & (np.minimum(doubt, doubts.unsure[0]) >= most)
         values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt) / doubts.flat[0]
         covariances = [out @ each @ out.T for each in (meat, privacy)]
@@ -282,13 +282,13 @@ class MeasuredModel(Release):
         # The sampling error is of the survey itself, so the privacy error takes all of the increase.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
-        # Steps come near only where their lengths are known.
+        # Steps converge only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | doubts.astray[0]
         if self.family != "gaussian":
-            # A term did not come to a solution if even the shortest step that moves it this far is
-            # beyond all steps before it.
+            # A term has not converged if even the shortest step with this change of its coefficient is
+            # longer than any earlier step may be.
             length = (
                 unit * np.abs(back @ step) / np.sqrt(point.rows[0] * np.maximum(spread, 1e-300))
             )
@@ -296,7 +296,7 @@ class MeasuredModel(Release):
         return ModelFit(values, sampling, privacy, hidden)
 
     def _wider(self, doubt: Floats) -> Floats:
-        """By how much errors grow if noise may change the information by these fractions."""
+        """The factors on errors if noise may change the information by these fractions."""
         far = self.family == "poisson" or self.design.steps
         changed = doubt if far else doubt**2
         return np.asarray(np.maximum(1 - changed, 1e-9) ** -0.5)

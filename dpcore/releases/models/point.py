@@ -47,7 +47,7 @@ class NewtonStep(Repetitions):
 
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``aimed``: (t, p) the full step; ``heard``: (t,) the noise in the scores; ``moved``: (t, p) the step
-    that was made, of which noise explains none.
+    that was made, without the part that noise explains.
     """
 
     inverse: Floats
@@ -62,10 +62,10 @@ class Doubts(Repetitions):
     """What the errors of the estimate need besides the last step.
 
     ``unsure``: (t, p) the fraction of the information on each of the formula's coefficients that may be
-    noise in the moments; ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about
-    what cutting at C moves in one direction; ``trusted``: (t,) the weight of the last step relative to
-    the middle round; ``flat``: (t, p) the curvature of each term at the end over that of ``inverse``;
-    ``astray``: (t, p) whether the steps have not come near a coefficient.
+    noise in the moments; ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) the
+    approximate bias from cutting at C in one direction; ``trusted``: (t,) the weight of the last step
+    relative to the middle round; ``flat``: (t, p) the curvature of each term at the end over that of
+    ``inverse``; ``astray``: (t, p) whether a coefficient has not converged.
     """
 
     unsure: Floats

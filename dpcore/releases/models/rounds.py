@@ -14,16 +14,16 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
                variance of scores, and where to clip them
     last       scores: the last Newton step, averaged with the one before by their precisions
 
-The first round of a binomial model has terms only, and a linear one does not step again.  If no score
-is shortened, their lengths are not counted.  Records of large leverage count less, so that the
-estimating equation keeps its solution if the model is right.  Their curvature counts still less: then
-its noise is small, and errors are stated too large rather than too small.
+In a binomial model the first round measures terms only; a linear model has no round ``again``.  If no
+score is shortened, lengths are not counted.  Records of large leverage count less; if the model is
+right, the estimating equation keeps its solution.  Their curvature counts still less: then its noise is
+small, and errors are stated too large rather than too small.
 
 A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums
 are over its records, and its total contribution is clipped.  S is the typical length of a unit's score
 relative to that of one record, M = S^2, l^2 = sum g |u|^2 slope and w = min(1, L S/l):
 
-    response   sum g e, and for each of t terms another, and
+    response   sum g e, e = 1 in the bin of the value, for the response and each of t terms, and
     moments    sum g (x, y)(x, y)', all times min(1, M/sum g)
     score      w sum g u r, shortened to length C.  In a binomial model without weights u is Q u, for a
                public matrix Q, and w is at most C/sum g |Q u| max(mean, 1 - mean): then no score is
@@ -35,8 +35,8 @@ relative to that of one record, M = S^2, l^2 = sum g |u|^2 slope and w = min(1, 
     sizes      1 in the position of the stratum
 
 Q squeezes the directions of far values of an amount, with its powers (``ModelTerms.farthest``).  Records
-there then count more, for more noise in these directions alone.  If scores are shortened instead, this
-would hide groups of long ones in the noise of their counts.
+there then count more, and only these directions have more noise.  There is no Q if scores are shortened:
+it would hide groups of long scores in the noise of their counts.
 
 If units lie in clusters that were drawn, the squares are those of clusters: z z', where z is the sum of
 s over the units of a cluster, shortened to length R.
@@ -140,9 +140,9 @@ SHORTEST, CONDITIONAL = (2.8, 2.8), (3.0, 4.2)
 """The smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
 ROUGHLY = (3.5, 6.0)
-"""C of the rough Newton steps, in square roots of the number of terms and in units of S.  Where a rare
-category has lower counts, cut scores move its coefficient alone: a small radius led it astray, the more
-certainly the larger the budget was."""
+"""C of the rough Newton steps, in square roots of the number of terms and in units of S.  If a rare
+category has lower counts, cutting moves only its coefficient.  With a small radius this coefficient did
+not converge, and more often so with a larger budget."""
 
 WIDE, ALIKE = (1.9, 4.0), 0.1
 """R, in lengths of the sum of a cluster's typical scores if they have this correlation."""
@@ -191,15 +191,15 @@ class ModelRounds:
     def located(self) -> Mapping[int, Floats]:
         """The edges of bins of the terms of which an interval is found (``ModelTerms.edges``).
 
-        None in a Poisson model: if the interval leaves out a small cluster far away, its records have so
-        much leverage that they count for nothing, and no later round finds out.
+        Empty in a Poisson model.  There, if the interval leaves out a small cluster far away, the
+        cluster's records have so much leverage that they count for nothing, and no later round notices.
         """
         return {} if self.family == "poisson" else self.terms.edges
 
     @property
     def weighed(self) -> bool:
-        """Whether scores are bounded by weights beforehand, instead of shortened.  That would be biased
-        if the survey's weights depend on the response."""
+        """Whether scores are bounded by weights beforehand, instead of shortened.  With the survey's
+        weights this would be biased if they depend on the response."""
         return self.family == "binomial" and not self.design.steps
 
     def scaled(self, few_and_many: tuple[float, float], least: float = 1.0) -> float:
@@ -215,7 +215,7 @@ class ModelRounds:
     @cached_property
     def shares(self) -> dict[str, float]:
         """The share of the precision for each round."""
-        # A single mean comes near in the first rounds, however few units there are.
+        # A single mean converges in the first rounds, however few units there are.
         least = 4.0 * FEW if self.terms.size == 1 else 1.0
         found = {name: self.scaled(SHARES[name], least) for name in self.rounds[:-1]}
         return found | {"last": 1 - sum(found.values())}
@@ -229,7 +229,7 @@ class ModelRounds:
         found = {name: root * size * self.scaled(pair) for name, pair in pairs}
         if self.design.steps:
             found["squared"] *= LARGER
-        # A cluster may lie in one of separate groups altogether.
+        # A whole cluster may lie in one of the separate groups.
         rows, clusters = self.rows * self.parts, max(self.design.clusters_in_survey, 1)
         units = max(rows / self.design.members / clusters, 1.0)
         alike = math.sqrt(units * (1 + ALIKE * (units - 1)))

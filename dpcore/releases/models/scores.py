@@ -109,7 +109,7 @@ class ModelSums(ModelRounds):
                     clustered = kind == "squares" and self.design.clusters is not None
                     if clustered:  # squares are taken of sums over all units of a cluster, later
                         step = np.full(step.shape, self.radii["squared"] / WITHIN)
-                    # All numbers are finite; were one not, it would add nothing.
+                    # All numbers are finite; any other would add nothing.
                     whole = np.rint(np.nan_to_num(values / step, posinf=0, neginf=0)).astype(
                         np.int64
                     )

@@ -23,14 +23,14 @@ MOST_STEP = 1.5
 """The largest root mean square change of predictors in a step of a curved model."""
 
 MOST, SURELY, ROOM = 0.99, 0.6, 1.25
-"""The interval of a term seems to hold the first fraction of the records, surely holds the second, and
-is widened by the third number.  Records far outside would have so much leverage that they count for
-nothing, although they may have nearly all information on the term."""
+"""By noisy counts, the interval of a term contains the first fraction of the records; it certainly
+contains the second, and is widened by the third number.  Records far outside would have so much leverage
+that they count for nothing, although they may have nearly all information on the term."""
 
 SQUEEZED = 2.0, 0.6
 """Whitened far values that are longer than this, in roots of the number of terms, are squeezed to the
-geometric mean of both lengths.  The first number is for an amount alone.  The second is for one with
-powers, where few records decide more."""
+geometric mean of both lengths.  The first number is for an amount alone.  The second is for an amount
+with powers, whose coefficients depend more on few records."""
 
 MOST_SQUEEZED = 0.3
 """The least factor of squeezing: if noise hides terms, whitened rows may have any length."""
@@ -110,8 +110,8 @@ class ModelScores(CutScores):
         """Find the narrowest interval of bins for each numeric term (``MOST``), and coordinates within
         it: the term, or all functions of its column, as ``ModelTerms.inside`` gives them.
 
-        If moments were relative to the bounds, noise would hide those of a column that fills little of
-        them.
+        If moments were relative to the bounds, noise would hide the moments of a column whose values
+        fill little of its bounds.
         """
         number = point.rows
         if self.unknown_rows:
@@ -128,7 +128,7 @@ class ModelScores(CutScores):
             # However few records the noisy counts show, one interval must remain.
             fits[:, (first == 0) & (last == len(edges) - 1)] = True
             centre, half = (edges[last] + edges[first]) / 2, (edges[last] - edges[first]) / 2
-            if self.terms.constant is None:  # nothing could make up for a shift
+            if self.terms.constant is None:  # no other term could compensate a shift
                 centre, half = 0 * centre, half + np.abs(centre)
             best = np.argmin(np.where(fits, half, np.inf), axis=1)
             whole = half[best] * ROOM >= half[(first == 0) & (last == len(edges) - 1)]
@@ -158,7 +158,7 @@ class ModelScores(CutScores):
     def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         numbers, noise = parts["moments"]
         p, both = self.terms.size, _matrices(numbers, self.moments_size)
-        # The constant comes first where no term is one.
+        # If no term is a constant, an added one comes first.
         own = slice(both.shape[1] - 1 - p, both.shape[1] - 1)
         base = self.terms.constant if self.terms.constant is not None else 0
         squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
@@ -246,7 +246,7 @@ class ModelScores(CutScores):
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
-        # If noise made the variance too small, intervals would fail; too large only makes them wide.
+        # A variance that is too small makes intervals fail; one that is too large only widens them.
         if p == 1:
             typical = typical + noise
         least = 0.2 * point.rows
@@ -301,14 +301,14 @@ class ModelScores(CutScores):
         (scores, noise), last = parts["scores"], point.last
         flatter = self._flatter(point)[:, None]
         inverse = last.inverse / flatter[:, :, None]
-        # Slopes grow where steps go on and on; only a constant and other terms can tell.
+        # Slopes grow if steps never end; this can be seen only with a constant and other terms.
         sloped = (
             self.family == "binomial" and self.terms.constant is not None and len(scores[0]) > 1
         )
         if sloped:
             inverse = inverse_after_growth(self.terms, point, inverse)
         moved = _times(inverse, scores)
-        # What the middle round said of the way from here.
+        # The rest of the step to the solution, according to the middle round.
         left = last.aimed / flatter - last.moved / np.sqrt(flatter)
         trusted = point.doubts.trusted[:, None]
         step = trusted * moved + (1 - trusted) * left
@@ -367,7 +367,8 @@ class ModelScores(CutScores):
 
 
 def noise_share(back: Floats, inverse: Floats) -> Floats:
-    """The fractions (t, p) of information on coefficients that noise of 1 in each of its numbers may be.
+    """The fractions (t, p) of the information on coefficients that may be noise, if each number of the
+    information has noise 1.
 
     ``inverse``: (t, p, p) of the information; ``back``: (p, p) from its basis to the formula's.
     """

@@ -261,7 +261,7 @@ class CutScores(ModelSums):
         by_noise = self.per_step("scores", one) * self.stddev
         if counted is None:
             variance = (by_noise * point.radius) ** 2
-            # Where curvature may change on the way, the step before the last leads astray.
+            # Where curvature may change over the step before the last, that step is wrong.
             astray = self.bent(point, point.last.aimed) * np.linalg.norm(point.last.aimed, axis=1)
             astray *= point.rows / math.sqrt(self.terms.size)
             trusted = least_error(variance, none, point.last.heard**2, astray)
@@ -299,9 +299,9 @@ class CutScores(ModelSums):
     def _uncut(self, point: ScorePoint, counts: Floats, noise: Floats) -> Booleans:
         """Whether (t,) no score may be cut.
 
-        This is so for a mean with weights if noise hides that some scores are longer than typical,
-        although some must be by the definition of their variance.  A few units may then have nearly all
-        of a total.  The variance of a binary response follows from its mean.
+        This is so for a mean with weights if noise hides all scores that are longer than typical: by the
+        definition of their variance some must be, so a few units may have nearly all of a total.  The
+        variance of a binary response follows from its mean.
         """
         if not self.design.steps or self.terms.binary:
             return np.full(len(counts), self.whole)
@@ -340,7 +340,7 @@ class CutScores(ModelSums):
         longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         chance = noise[:, None] * np.sqrt(number)
         found = np.maximum(longer - 0.7 * chance, 0.0)
-        # Where counts are mostly noise those of shorter ones show more: tails fall at least as the
+        # Where counts are mostly noise, counts of shorter scores say more: tails fall at least as the
         # square of the length.
         for k in range(1, len(number)):
             at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
@@ -365,7 +365,7 @@ class CutScores(ModelSums):
         short = self.radii["squared"]
         shorter = np.maximum(self.lengths, short)
         lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)
-        # Of a tail that falls as the cube, this part is longer on average between two ends.
+        # If N falls as the cube, its mean over squared lengths of a bin, relative to N at the lower end.
         between = 2 - math.sqrt(2)
         beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
         cut = between * beyond @ lacking / self.terms.size

@@ -101,9 +101,8 @@ class ModelTerms:
 
     @cached_property
     def separate(self) -> Integers | None:
-        """For each cell (cells,) of the terms' columns, the only term that is 1 there while all others
-        are 0: then the model has a mean for each of separate groups of records.  None for any other
-        model."""
+        """If the model has a mean for each of several separate groups of records, the only term that is
+        1, and not 0, in each cell (cells,) of the terms' columns; None for any other model."""
         group = self.groups[0]
         indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
         one = np.all(indicates & (group.values.sum(axis=1) == 1))
@@ -113,8 +112,8 @@ class ModelTerms:
     def edges(self) -> dict[int, Floats]:
         """By the position of each numeric term in the new basis, the edges of bins of its values.
 
-        Of several functions of the same columns only the first one, if they are functions of one column,
-        such as an amount and its square.
+        If several terms are functions of one column, such as an amount and its square, only the first
+        has edges; several functions of the same two or more columns have none.
         """
         found = {}
         for group, table in zip(self.groups, self.basis[1], strict=True):
@@ -188,7 +187,7 @@ class ModelTerms:
     @cached_property
     def subsets(self) -> tuple[Floats, Booleans]:
         """Sums of terms (m, p) that are 1 in a subset of the records and 0 in others: the constant, each
-        indicator and, beside exclusive ones, their base; and the coefficients (m, p) that no model has
+        indicator, and the base of exclusive indicators; and which coefficients (m, p) have no solution
         if the response never varies in the subset."""
         found, needed, own = list[Floats](), list[Booleans](), np.eye(self.size)
         if self.constant is not None:
@@ -270,8 +269,8 @@ class ModelTerms:
         return np.asarray(np.where(np.abs(change) < rounding, 0.0, change) * ours / theirs[:, None])
 
     def _sums(self, other: ModelTerms, group: TermGroup) -> Floats | None:
-        """(p, k) in the new basis, the sums that the terms of another model's group are; None if they
-        are none."""
+        """The terms of another model's group as sums of these terms: (p, k) in the new basis; None if
+        one is no such sum."""
         used = tuple(sorted({a for each in self.groups for a in each.attributes}))
         tables = [*zip(self.groups, self.basis[1], strict=True)]
         near = [each for each in tables if {*each[0].attributes} <= {*group.attributes}]

@@ -20,7 +20,7 @@ MOST_GROUPS = 4096
 def require_groups(axes: tuple[Axis, ...], most: int = MOST_GROUPS, each: str = "") -> None:
     """Raise ``ValueError`` if columns define no groups, or more than ``most``; null is a separate group.
 
-    ``each``: what each group gets, if this is why there are not more.
+    ``each``: what each group gets, if this limits the number of groups.
     """
     for axis in axes:
         if isinstance(axis, Grid) and not axis.integer:
@@ -37,7 +37,7 @@ def require_groups(axes: tuple[Axis, ...], most: int = MOST_GROUPS, each: str = 
 
 
 def groups_of(by: Domain, values: Sequence[NDArray[Any]], size: int) -> Integers:
-    """The groups (size,) of values of the grouping columns; all are in the only group without any."""
+    """The groups (size,) of values of the grouping columns; without such columns there is one group."""
     codes = [group_codes(axis, each) for axis, each in zip(by.axes, values, strict=True)]
     return by.pack(np.reshape(codes, (len(codes), size)).T)
 

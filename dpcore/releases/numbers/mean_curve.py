@@ -16,8 +16,7 @@ bounds.
 
 If N is noisy, an interval contains all m with |S_t - m N| within their standard errors (Fieller 1954),
 and the band takes the correlations of these differences from the estimated curve, to first order.  Sums
-are cut at what
-``most_rows`` records can reach (``dpcore.domain.adjacency``).
+are cut at what ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 """
 
 from __future__ import annotations
