@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import Mechanism, Round
 from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import ABSENT, Exact, Noisy
+from dpcore.line.statistic import ABSENT, Exact, Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.releases.base import Release
@@ -110,14 +110,6 @@ class Joint:
         return [Sum(tuple(own)), *own] if len(own) > 1 else own
 
 
-class Readings(NamedTuple):
-    """The exact statistics of both made-up tables on the watched cells, (cells,) each."""
-
-    watched: Integers
-    near: Integers
-    far: Integers
-
-
 @dataclass(frozen=True, eq=False)
 class ReleaseDraws:
     """A release on two made-up neighbouring tables; whole batches cross the privacy line.
@@ -147,9 +139,8 @@ class ReleaseDraws:
         return self.known or (self.release.statistic(self.near), self.release.statistic(self.far))
 
     @cached_property
-    def readings(self) -> Readings:
-        """The watched cells and both exact statistics, drawn at an alpha so large that the noise is
-        zero.
+    def readings(self) -> tuple[Statistic, Statistic]:
+        """Both exact statistics on the watched cells, drawn at an alpha so large that the noise is zero.
 
         They cross the privacy line like every other draw, and pay: alpha = 4096 for each unit that a
         statistic moves.  Noise other than zero has a chance of exp(-4096) per cell.
@@ -169,30 +160,37 @@ class ReleaseDraws:
         if mechanism.cell_by_cell and len(cells) > self.wide:
             # Also cells where the tables agree: faulty noise may depend on the data there.
             kept = np.union1d(kept[near != far], kept[:: -(-len(cells) // (self.wide // 2))])
-        return Readings(cells[kept], near[kept], far[kept])
+        return Statistic(near[kept], cells[kept]), Statistic(far[kept], cells[kept])
 
     @property
-    def centres(self) -> tuple[Integers, Floats, Floats]:
-        """The watched cells and both statistics there, in the form that ``log_chances`` takes."""
-        watched, near, far = self.readings
-        return watched, near.astype(np.float64), far.astype(np.float64)
+    def watched(self) -> Integers:
+        """The watched cells."""
+        cells = self.readings[0].cells
+        assert cells is not None
+        return cells
+
+    @property
+    def centres(self) -> tuple[Statistic, Statistic]:
+        """The readings as floats, the form that ``log_chances`` takes."""
+        near, far = (Statistic(each.values.astype(float), each.cells) for each in self.readings)
+        return near, far
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
         return np.concatenate(list(self.batches(side, size, source)))
 
     def batches(self, side: int, size: int, source: RandomSource) -> Iterator[Outputs]:
         """The outputs of ``draw`` in batches small enough for memory."""
-        mechanism, watched = self.release.mechanism, self.readings.watched
+        mechanism = self.release.mechanism
         for times in self._batches(size):
             narrow = mechanism.cell_by_cell and not mechanism.sparse
-            repeated = Repeated.of(mechanism, times, watched if narrow else None)
+            repeated = Repeated.of(mechanism, times, self.watched if narrow else None)
             share, rehearsal = self.release.share, Rehearsal(source)
             yield self._arranged(perturb(self._exact[side], repeated, share, rehearsal), times)
 
     @property
     def width(self) -> int:
         """The approximate number of values in an output."""
-        return self.release.mechanism.output_width(len(self.readings.watched))
+        return self.release.mechanism.output_width(len(self.watched))
 
     def _batches(self, size: int) -> Iterator[int]:
         """How many copies of the statistic each batch contains."""
@@ -206,7 +204,7 @@ class ReleaseDraws:
             size -= most
 
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
-        watched = self.readings.watched
+        watched = self.watched
         if noisy.cells is None:
             absent = noisy.values == ABSENT  # not measured
             outputs = np.where(absent, np.nan, noisy.values) if absent.any() else noisy.values
@@ -235,11 +233,11 @@ class ReleaseDraws:
 
     def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
         """The rounds that produced outputs of the first side."""
-        return self.release.mechanism.rounds_of(outputs, *self.centres[:2], factors)
+        return self.release.mechanism.rounds_of(outputs, self.centres[0], factors)
 
     def distance(self) -> float:
         """The distance of the two statistics, in units of the noise."""
-        return self.release.mechanism.distance(*self.centres[1:])
+        return self.release.mechanism.distance(*self.centres)
 
 
 @dataclass(frozen=True)
@@ -256,9 +254,9 @@ class _Reading(DiscreteLaplace):
     def words(self) -> tuple[int, ...]:
         return self.of.words
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        noise = DiscreteLaplace(len(values), self.l1_sensitivity, self.scale)
-        return replace(noise.draw(values, None, source), cells=cells)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        noise = DiscreteLaplace(len(statistic.values), self.l1_sensitivity, self.scale)
+        return replace(noise.draw(statistic, source), cells=statistic.cells)
 
 
 def _at(noisy: Noisy, cells: Integers) -> Integers:

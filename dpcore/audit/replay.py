@@ -18,6 +18,7 @@ import numpy as np
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import Pair
+from dpcore.line.statistic import Statistic
 from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
 from dpcore.sampling.source import SeededSource
@@ -67,8 +68,10 @@ def replay(
 def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
     """The distance of a release's outputs on two tables, in units of the declared sensitivity."""
     mechanism = sides.release.mechanism
-    watched, near, far = sides.readings
-    if mechanism.additive:
-        # The same words on both sides: the noise is the same, and only the statistics differ.
-        near, far = (sides.draw(side, 1, SeededSource(seed))[0] for side in (0, 1))
-    return mechanism.moved_by(watched, near, far)
+    if not mechanism.additive:
+        return mechanism.moved_by(*sides.readings)
+    # The same words on both sides: the noise is the same, and only the statistics differ.
+    near, far = (
+        Statistic(sides.draw(side, 1, SeededSource(seed))[0], sides.watched) for side in (0, 1)
+    )
+    return mechanism.moved_by(near, far)

@@ -82,9 +82,9 @@ def test_noise_that_depends_on_the_data_is_found():
     from dpcore.mechanisms import DiscreteLaplace
 
     class Dependent(DiscreteLaplace):
-        def draw(self, values, cells, source):
-            drawn = super().draw(values, cells, source)
-            return Noisy(drawn.values + 4 * (values[0] % 2), None, drawn.reproducible)
+        def draw(self, statistic, source):
+            drawn = super().draw(statistic, source)
+            return Noisy(drawn.values + 4 * (statistic.values[0] % 2), None, drawn.reproducible)
 
     class Leaking(Histogram):
         @property
