@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.audit.rehearsal import Rehearsal, fast_generator
-from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
+from dpcore.audit.scores import Score, Slice, StatedRatio, Sum
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
-from dpcore.line.mechanism import Mechanism, Round
+from dpcore.line.mechanism import Mechanism, Outputs, Round
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Exact, Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
@@ -148,8 +148,8 @@ class ReleaseDraws:
         mechanism = self.release.mechanism
         reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
         readings = [perturb(exact, reading, READING, SeededSource(1)) for exact in self._exact]
-        if mechanism.sparse:
-            sides = [self.release.in_statistic(tally).cells for tally in (self.near, self.far)]
+        sides = [noisy.cells for noisy in readings if noisy.cells is not None]
+        if sides:
             cells = np.unique(np.concatenate(sides), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:
@@ -168,12 +168,6 @@ class ReleaseDraws:
         cells = self.readings[0].cells
         assert cells is not None
         return cells
-
-    @property
-    def centres(self) -> tuple[Statistic, Statistic]:
-        """The readings as floats, the form that ``log_chances`` takes."""
-        near, far = (Statistic(each.values.astype(float), each.cells) for each in self.readings)
-        return near, far
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
         return np.concatenate(list(self.batches(side, size, source)))
@@ -228,16 +222,16 @@ class ReleaseDraws:
 
     def scores(self) -> Sequence[Score]:
         """The mechanism's stated log-ratio between the two exact statistics."""
-        ratio = self.release.mechanism.log_ratio(*self.centres)
+        ratio = self.release.mechanism.log_ratio(*self.readings)
         return [] if ratio is None else [StatedRatio(ratio)]
 
     def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
         """The rounds that produced outputs of the first side."""
-        return self.release.mechanism.rounds_of(outputs, self.centres[0], factors)
+        return self.release.mechanism.rounds_of(outputs, self.readings[0], factors)
 
     def distance(self) -> float:
-        """The distance of the two statistics, in units of the noise."""
-        return self.release.mechanism.distance(*self.centres)
+        """The distance of the two statistics, to rank pairs."""
+        return self.release.mechanism.distance(*self.readings)
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
 
 
 def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
-    """The pairs whose exact statistics differ most in units of the noise, in order."""
+    """The pairs whose exact statistics differ most, in order."""
     # Equal distances keep the order of the list, in spite of rounding.
     distances = [round(pair.distance(), 6) for pair in audited]
     order = sorted(range(len(audited)), key=lambda i: (-distances[i], i))

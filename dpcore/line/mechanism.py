@@ -290,8 +290,8 @@ class Mechanism(ABC):
         return ratio
 
     @property
-    def one_by_one(self) -> Sequence[Event | Budget]:
-        """The price of each draw by itself, in the order of the draws.  An audit adds these prices up
+    def one_by_one(self) -> Sequence[Event]:
+        """The event of each draw by itself, in the order of the draws.  An audit adds their prices up
         and compares the sum with the price of the event."""
         return (self.event,)
 
@@ -308,8 +308,8 @@ class Mechanism(ABC):
         return iter(())
 
     def distance(self, near: Statistic, far: Statistic) -> float:
-        """The distance of two made-up statistics in units of the noise, used to rank pairs."""
-        return float(np.abs(near.values - far.values).max())
+        """A distance of two made-up statistics in any unit, used to rank pairs."""
+        return self.moved_by(near, far)
 
     def output_width(self, watched: int) -> int:
         """The approximate number of values in an output if ``watched`` of its cells are examined."""

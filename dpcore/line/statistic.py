@@ -30,8 +30,8 @@ ABSENT = -(2**63)
 class Statistic(NamedTuple):
     """Numbers (k,) with their cells: an opened ``Exact``, or one of a made-up table of an audit.
 
-    ``values``: integers, or in an audit floats, with NaN for a number that was not measured; ``cells``:
-    (k,) ascending cell ids, or None for the dense layout.
+    ``values``: integers; ``cells``: (k,) ascending cell ids, or None for the dense layout.  For a single
+    round of an audit, ``values`` may be floats, with NaN for numbers that were not measured.
     """
 
     values: NDArray[Any]

@@ -156,6 +156,7 @@ class BlockGaussian(BlockNoise):
         return math.sqrt(squared / self.l2_sensitivity_squared)
 
     def distance(self, near: Statistic, far: Statistic) -> float:
+        # As ``moved_by``, but in floats, which are much faster for large tables.
         squared = sum(
             float(block.weight) * float(np.sum(block.metric(part[None]) * part))
             for block, part in in_blocks(self.blocks, near.values - far.values)

@@ -72,7 +72,3 @@ class BlockLaplace(BlockNoise):
         parts = in_blocks(self.blocks, near.values - far.values)
         moved = sum((b.weight * int(np.abs(p).sum()) for b, p in parts), Fraction(0))
         return float(moved / self.l1_sensitivity)
-
-    def distance(self, near: Statistic, far: Statistic) -> float:
-        parts = in_blocks(self.blocks, near.values - far.values)
-        return sum(float(b.weight) * float(np.abs(p).sum()) for b, p in parts) / float(self.scale)

@@ -127,9 +127,11 @@ class BlockNoise(Mechanism):
     def rounds_of(
         self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
+        # As floats: squares may not fit into 64 bits.
+        numbers = (outputs - exact.values).astype(np.float64)
         return [
             Round(self.block_chances(block, noise, factors), block.independent(noise))
-            for block, noise in in_blocks(self.blocks, outputs - exact.values)
+            for block, noise in in_blocks(self.blocks, numbers)
         ]
 
     def _times(self, size: int) -> int:

@@ -120,17 +120,15 @@ class DiscreteGaussian(AdditiveNoise):
         return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
 
     def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
-        noise = outputs - exact.values
+        # As floats: squares may not fit into 64 bits.
+        noise = (outputs - exact.values).astype(np.float64)
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
         return gaussian_chances(squares, seen, float(self.variance), factors)
 
     def moved_by(self, near: Statistic, far: Statistic) -> float:
-        # In Python integers: squares may not fit into 64 bits.
+        # In Python integers, for the same reason.
         squared = sum(int(moved) ** 2 for moved in (near.values - far.values).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
-
-    def distance(self, near: Statistic, far: Statistic) -> float:
-        return float(np.linalg.norm(near.values - far.values)) / math.sqrt(self.variance)
 
 
 def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:

@@ -122,6 +122,3 @@ class GaussianRounds(Rounds, DiscreteGaussian):
             if number < last:
                 point = self.next_point(number, point, drawn[number])
         return math.sqrt(max(found))
-
-    def distance(self, near: Statistic, far: Statistic) -> float:
-        return float(np.abs(near.values - far.values).max())

@@ -98,9 +98,6 @@ class LaplaceNoise(Mechanism):
     def moved_by(self, near: Statistic, far: Statistic) -> float:
         return float(Fraction(int(np.abs(near.values - far.values).sum())) / self.l1_sensitivity)
 
-    def distance(self, near: Statistic, far: Statistic) -> float:
-        return float(np.abs(near.values - far.values).sum()) / float(self.scale)
-
 
 @dataclass(frozen=True)
 class DiscreteLaplace(LaplaceNoise, AdditiveNoise):

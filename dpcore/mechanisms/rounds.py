@@ -165,10 +165,10 @@ class Rounds(Mechanism):
 
     def records(self, statistic: Statistic) -> Any:
         """The records' contribution to every round: private."""
-        # The made-up tables of an audit may list empty cells, and are floats; a tally is neither.
+        # The made-up tables of an audit may list empty cells; a tally has none.
         values, cells = statistic.at(np.flatnonzero(statistic.values))
         assert cells is not None  # the privacy line checks the layout
-        return Tally(self.domain, cells, values.astype(np.int64))
+        return Tally(self.domain, cells, values)
 
     def first_point(self, times: int) -> Any:
         """The point of the first round, in each of ``times`` repetitions: public."""
@@ -221,8 +221,12 @@ class Rounds(Mechanism):
         return found
 
     @property
-    def one_by_one(self) -> list[Event | Budget]:
+    def one_by_one(self) -> list[Event]:
         return [each for law in self.laws for each in law.one_by_one]
+
+    def distance(self, near: Statistic, far: Statistic) -> float:
+        # Of the tables, because computing the rounds takes longer.
+        return float(np.abs(near.values - far.values).max())
 
     def output_width(self, watched: int) -> int:
         return self.numbers

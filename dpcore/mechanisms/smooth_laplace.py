@@ -52,7 +52,7 @@ from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round, one_record_moved
 from dpcore.line.statistic import Noisy, Statistic
-from dpcore.mechanisms.laplace import laplace_chances
+from dpcore.mechanisms.laplace import LaplaceEvent, laplace_chances
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -242,9 +242,8 @@ class SmoothLaplace(Mechanism):
     def rounds_of(
         self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
-        values, codes = exact.at(exact.values > 0)
+        counts, codes = exact.at(exact.values > 0)
         assert codes is not None
-        counts = values.astype(np.int64)
         level = self.level(counts, codes)
         noise = outputs - [float(self.total(counts, codes)), float(level)]
         return [
@@ -255,8 +254,8 @@ class SmoothLaplace(Mechanism):
         ]
 
     @property
-    def one_by_one(self) -> list[Budget]:
-        return [Budget(self.alpha), Budget(self.level_alpha)]
+    def one_by_one(self) -> list[LaplaceEvent]:
+        return [LaplaceEvent(alpha, Fraction(1)) for alpha in (self.alpha, self.level_alpha)]
 
     def moved_by(self, near: Statistic, far: Statistic) -> float:
         return one_record_moved(near, far)

@@ -21,8 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Mechanism, Outputs
@@ -87,10 +85,10 @@ class DifferenceBody(Mechanism):
         return Noisy(statistic.values + noise.ravel(), reproducible=source.reproducible)
 
     def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
-        noise = (outputs - exact.values).astype(np.int64).reshape(-1, self.body.dimension)
+        noise = (outputs - exact.values).reshape(-1, self.body.dimension)
         lengths = self.body.norm(noise).reshape(len(outputs), -1)
         return length_chances(lengths, self.body.dimension, float(self.scale), factors)
 
     def moved_by(self, near: Statistic, far: Statistic) -> float:
-        moved = (near.values - far.values).astype(np.int64).reshape(-1, self.body.dimension)
+        moved = (near.values - far.values).reshape(-1, self.body.dimension)
         return float(self.body.norm(moved).max() / STEPS)

@@ -103,17 +103,13 @@ class DiscreteKNorm(AdditiveNoise):
         return np.rint(directions * lengths).astype(np.int64).ravel()
 
     def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
-        noise = (outputs - exact.values).astype(np.int64).reshape(-1, self.dimension)
+        noise = (outputs - exact.values).reshape(-1, self.dimension)
         lengths = lattice_norm(noise).reshape(len(outputs), -1)
         return length_chances(lengths, self.dimension, float(self.scale), factors)
 
     def moved_by(self, near: Statistic, far: Statistic) -> float:
-        moved = (near.values - far.values).astype(np.int64).reshape(-1, self.dimension)
+        moved = (near.values - far.values).reshape(-1, self.dimension)
         return float(lattice_norm(moved).max() / self.sensitivity)
-
-    def distance(self, near: Statistic, far: Statistic) -> float:
-        moved = (near.values - far.values).astype(np.int64)[None]
-        return float(lattice_norm(moved)[0]) / float(self.scale)
 
 
 SMOOTH = 64.0

@@ -19,8 +19,9 @@ import numpy as np
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.releases import covered
-from dpcore.audit.scores import Linear, Outputs, Score
+from dpcore.audit.scores import Linear, Score
 from dpcore.errors import DPReleaseError
+from dpcore.line.mechanism import Outputs
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 from papers.maximum_loss.maximum_loss import MaximumLoss, maximum_loss

@@ -99,7 +99,7 @@ class TabulatedMechanism(Mechanism):
 
     def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         """Log probabilities over the factor: for geometric noise, noise of factor times the scale."""
-        counts = np.clip(exact.values.astype(np.int64), 0, len(self.table) - 1)
+        counts = np.clip(exact.values, 0, len(self.table) - 1)
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.table)[counts] / TOTAL)  # (k, answers)
         given = logs[np.arange(len(counts)), outputs.astype(np.int64)].sum(axis=1)

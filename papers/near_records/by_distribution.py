@@ -127,7 +127,7 @@ class NearRecordsMechanism(Mechanism):
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
         if self.products(reach) > AUDITED_WORK:
             return None
-        law = NearSequences(counts.astype(np.int64), k, self.scale)
+        law = NearSequences(counts, k, self.scale)
         near = range(law.first, min(rows, law.first + reach) + 1)
         counted = [after - before for before, after in pairwise([0, *map(law.number, near)])]
         levels = np.array([level for level, number in zip(near, counted, strict=True) if number])

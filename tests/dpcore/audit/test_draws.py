@@ -11,11 +11,10 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Joint, ReleaseDraws, neighbouring_pairs
 from dpcore.audit.draws import WIDE
 from dpcore.audit.rehearsal import Rehearsal
-from dpcore.audit.scores import Outputs
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.line.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism, Outputs
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
@@ -98,10 +97,10 @@ def test_a_batch_is_drawn_from_the_words_of_its_source_in_order():
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_centres_are_the_exact_statistics(name: str):
+def test_readings_are_the_exact_statistics(name: str):
     release = CASES[name].release
     drawn = draws_of(release)
-    for table, (values, cells) in zip((drawn.near, drawn.far), drawn.centres, strict=True):
+    for table, (values, cells) in zip((drawn.near, drawn.far), drawn.readings, strict=True):
         np.testing.assert_array_equal(values, opened(release, table)[cells])
 
 
@@ -162,7 +161,7 @@ def test_a_mechanism_of_unknown_kind_is_looped():
 def test_a_wide_statistic_is_watched_where_it_differs():
     wide = Domain((Categories("a", tuple(range(2000))), Categories("b", (0, 1))))
     drawn = draws_of(Histogram("wide", wide, 9, Budget.of("1")))
-    watched, (near, far) = drawn.watched, drawn.centres
+    watched, (near, far) = drawn.watched, drawn.readings
     assert WIDE / 4 < len(watched) <= WIDE
     assert np.count_nonzero(near.values != far.values) == 2
     assert drawn.draw(0, 7, SeededSource(1)).shape == (7, len(watched))

@@ -26,7 +26,7 @@ def test_absent_numbers_do_not_spoil_a_score():
 
 
 def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
-    near, far = Statistic(np.array([0.0, 5.0])), Statistic(np.array([1.0, 5.0]))
+    near, far = Statistic(np.array([0, 5])), Statistic(np.array([1, 5]))
     two = Fraction(2)
     laplace = DiscreteLaplace(2, two, two).log_ratio(near, far)
     assert laplace(np.array([[-3, 9], [4, 0], [0, 5]])).tolist() == [0.5, -0.5, 0.5]

@@ -116,7 +116,7 @@ def test_log_chances_are_those_of_the_stated_law(name: str):
     """For the stated width they differ between outputs as frequencies of a long sample do."""
     table = tables_of(CASES[name].release)[0]
     outputs = table.draw(0, 100_000, SeededSource(3))[:, :1]
-    exact, _ = table.centres
+    exact, _ = table.readings
     wide = {"histogram": 1, "gaussian margins": 1}.get(name)
     if wide is None:
         outputs = table.draw(0, 100_000, SeededSource(3))

@@ -235,10 +235,7 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism) -> float
     release, beta, source = case.release, float(case.release.share.beta), SeededSource(5)
     plenty = replace(release.share, alpha=release.share.alpha * 10)
     tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)]
-    near, far = (
-        Statistic(opened(release, table).astype(float), np.arange(mechanism.size))
-        for table in tables
-    )
+    near, far = (Statistic(opened(release, table), np.arange(mechanism.size)) for table in tables)
     stated = mechanism.log_ratio(near, far)
 
     def scores(table: Tally, size: int) -> np.ndarray:
