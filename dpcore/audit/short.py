@@ -40,6 +40,7 @@ from dpcore.mechanisms import (
     TunedNoise,
 )
 from dpcore.mechanisms.blocks import BlockNoise
+from dpcore.releases.abilities import Prepared
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.machines.tuned import TunedMachine
@@ -130,7 +131,8 @@ def audit_seconds(releases: Iterable[Release]) -> float:
     seconds = REHEARSAL + SECONDS
     for release in releases:
         mechanism = release.mechanism
-        seconds += PREPARED * release.preparation.seconds
+        if isinstance(release, Prepared):
+            seconds += PREPARED * release.preparation.seconds
         if not isinstance(mechanism, FEW):
             chosen = isinstance(mechanism, CompressedMargins | TunedNoise)
             numbers = mechanism.output_width(mechanism.size)
