@@ -73,9 +73,7 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
             for uncertainty in (
                 Uncertainty("rank", None, each, "exact", "") for each in (ENDS, TOGETHER)
             ):
-                seen.setdefault(uncertainty, []).append(
-                    _ranks(release, exact._statistic.values, noisy)
-                )
+                seen.setdefault(uncertainty, []).append(_ranks(release, values, noisy))
             continue
         cells = _cells(noisy.cells, noisy.values)
         exactly = [truth.get(cell % release.mechanism.size, 0) for cell in cells]

@@ -146,13 +146,8 @@ class BlockGaussian(BlockNoise):
         return gaussian_chances(squares, seen, float(self.variance / block.weight), factors)
 
     def moved_by(self, near: Statistic, far: Statistic) -> float:
-        squared = sum(
-            (
-                block.weight * block.norm_squared(part)
-                for block, part in in_blocks(self.blocks, near.values - far.values)
-            ),
-            Fraction(0),
-        )
+        parts = in_blocks(self.blocks, near.values - far.values)
+        squared = sum((b.weight * b.norm_squared(part) for b, part in parts), Fraction(0))
         return math.sqrt(squared / self.l2_sensitivity_squared)
 
     def distance(self, near: Statistic, far: Statistic) -> float:

@@ -111,9 +111,8 @@ class NearRecordsMechanism(Mechanism):
         return NearRecordsEvent(self.draws, self.scale)
 
     def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
-        tables, which = np.unique(
-            statistic.values.reshape(-1, self.cells), axis=0, return_inverse=True
-        )
+        counts = statistic.values.reshape(-1, self.cells)
+        tables, which = np.unique(counts, axis=0, return_inverse=True)
         # Only laws of rehearsals are kept, so that nothing private stays in memory.
         law = _law if source.reproducible else _law.__wrapped__
         laws = [law(tuple(table.tolist()), self.draws, self.scale) for table in tables]

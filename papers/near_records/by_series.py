@@ -139,9 +139,8 @@ class NearMeansMechanism(Mechanism):
         return NearMeansEvent(self.draws, self.rows, self.l2_sensitivity_squared, self.scale)
 
     def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
-        totals, which = np.unique(
-            statistic.values.reshape(-1, self.terms), axis=0, return_inverse=True
-        )
+        sums = statistic.values.reshape(-1, self.terms)
+        totals, which = np.unique(sums, axis=0, return_inverse=True)
         result = np.empty((len(which.ravel()), self.cells), dtype=np.int64)
         for i, total in enumerate(totals):
             law = NearMeans(total, self.rows, self.features, self.draws, self.scale)
@@ -159,9 +158,7 @@ class NearMeansMechanism(Mechanism):
         every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
         counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
         ways = -gammaln(counts + 1).sum(axis=1)  # the number of their orders, up to a constant
-        found, all_costs = (
-            self._costs(z.astype(np.float64), exact.values) for z in (outputs, counts)
-        )
+        found, all_costs = (self._costs(z.astype(float), exact.values) for z in (outputs, counts))
         sums = [logsumexp(ways - all_costs / factor) for factor in factors]
         return np.asarray(-np.outer(found, 1 / factors) - sums)
 

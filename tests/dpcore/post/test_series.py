@@ -48,10 +48,8 @@ def laplace(factor: Factor, cells: int) -> DiscreteLaplace:
 
 
 def noisy_runs(factor: Factor, counts: np.ndarray, noise: Noise) -> np.ndarray:
-    source = SeededSource(7)
-    return np.array(
-        [noise.draw(Statistic(run), source).values for run in exact_runs(factor, counts)]
-    )
+    exact, source = exact_runs(factor, counts), SeededSource(7)
+    return np.array([noise.draw(Statistic(run), source).values for run in exact])
 
 
 @pytest.mark.parametrize("make", [square_root, each_alone, totals])
