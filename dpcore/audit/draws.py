@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.audit.neighbours import Pair
 from dpcore.audit.rehearsal import Rehearsal, fast_generator
 from dpcore.audit.scores import Score, Slice, StatedRatio, Sum
-from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import Mechanism, Outputs, Round
@@ -120,8 +120,7 @@ class ReleaseDraws:
     """
 
     release: Release
-    near: Tally
-    far: Tally
+    pair: Pair
     wide: int = WIDE
     known: tuple[Exact, Exact] | None = None
     """The statistics of both tables, if they are computed already."""
@@ -136,7 +135,8 @@ class ReleaseDraws:
 
     @cached_property
     def _exact(self) -> tuple[Exact, Exact]:
-        return self.known or (self.release.statistic(self.near), self.release.statistic(self.far))
+        near, far = self.pair.near, self.pair.far
+        return self.known or (self.release.statistic(near), self.release.statistic(far))
 
     @cached_property
     def readings(self) -> tuple[Statistic, Statistic]:

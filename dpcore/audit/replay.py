@@ -42,7 +42,7 @@ def replay(
     release: Release,
     pairs: Iterable[Pair],
     seconds: float = np.inf,
-    known: Iterable[tuple[str, ReleaseDraws]] = (),
+    known: Iterable[ReleaseDraws] = (),
 ) -> Replay:
     """Replay a release on up to ``MOST`` pairs of neighbours, or until ``seconds`` of CPU are spent.
 
@@ -50,18 +50,18 @@ def replay(
     """
     start, largest, worst, tables = time.process_time(), 0.0, "", 0
 
-    def tried() -> Iterable[tuple[str, ReleaseDraws]]:
+    def tried() -> Iterable[ReleaseDraws]:
         yield from known
         for pair in pairs:
             if tables >= MOST or (tables and time.process_time() - start > seconds):
                 return
             if promised(release, pair.near, pair.far):
-                yield pair.description, ReleaseDraws(release, pair.near, pair.far)
+                yield ReleaseDraws(release, pair)
 
-    for description, sides in tried():
+    for sides in tried():
         moved, tables = moved_between(sides, seed=tables), tables + 1
         if moved > largest or not worst:
-            largest, worst = moved, description
+            largest, worst = moved, sides.pair.description
     return Replay(largest, tables, worst, largest <= 1)
 
 

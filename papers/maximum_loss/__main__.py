@@ -89,7 +89,7 @@ class Search:
     def of(cls, release: Release, source: RandomSource) -> Search:
         """A search on the tables that an audit tries first."""
         pairs = covered(release, PAIRS)
-        draws = [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+        draws = [ReleaseDraws(release, pair) for pair in pairs]
         most = NUMBERS // draws[0].width
         audited = tuple(ScoredTables.of(each, source) for each in draws)
         tables = tuple(pair.description for pair in pairs)

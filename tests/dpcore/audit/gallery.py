@@ -88,21 +88,13 @@ def tables_of(release: Release, few: int = 4, move: str = "") -> list[Audited]:
     """The first few pairs of tables in which the record makes a given move."""
     found = neighbouring_pairs(release.domain, release.rows)
     pairs = [pair for pair in found if pair.description.startswith(move)][:few]
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+    return [ReleaseDraws(release, pair) for pair in pairs]
 
 
 def surveys_of(releases: Sequence[Release], combine: Callable[..., Audited]) -> list[Audited]:
     """All pairs of surveys, seen through several releases."""
     surveys = survey_pairs([release.domain for release in releases], releases[0].rows)
-    return [
-        combine(
-            tuple(
-                ReleaseDraws(release, pair.near, pair.far)
-                for release, pair in zip(releases, survey, strict=True)
-            )
-        )
-        for survey in surveys
-    ]
+    return [combine(tuple(map(ReleaseDraws, releases, survey))) for survey in surveys]
 
 
 BY_SEX = Histogram("by sex", Domain((SEX,)), 9, PURE)

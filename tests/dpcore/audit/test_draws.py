@@ -44,8 +44,7 @@ class LoopedDraws(ReleaseDraws):
 
 
 def draws_of(release, kind=ReleaseDraws, pair=0):
-    chosen = neighbouring_pairs(release.domain, release.rows)[pair]
-    return kind(release, chosen.near, chosen.far)
+    return kind(release, neighbouring_pairs(release.domain, release.rows)[pair])
 
 
 def p_value(first: np.ndarray, second: np.ndarray) -> float:
@@ -90,9 +89,7 @@ def test_batches_and_single_calls_of_the_privacy_line_have_one_law(name: str):
 def test_a_batch_is_drawn_from_the_words_of_its_source_in_order():
     """Side by side or one by one, the same words give the same Laplace noise."""
     one = draws_of(RELEASE).draw(0, 1, SeededSource(3))
-    direct = perturb(
-        RELEASE.statistic(draws_of(RELEASE).near), RELEASE.mechanism, RELEASE.share, SeededSource(3)
-    )
+    direct = perturb(draws_of(RELEASE)._exact[0], RELEASE.mechanism, RELEASE.share, SeededSource(3))
     np.testing.assert_array_equal(one[0], direct.values)
 
 
@@ -100,7 +97,9 @@ def test_a_batch_is_drawn_from_the_words_of_its_source_in_order():
 def test_readings_are_the_exact_statistics(name: str):
     release = CASES[name].release
     drawn = draws_of(release)
-    for table, (values, cells) in zip((drawn.near, drawn.far), drawn.readings, strict=True):
+    for table, (values, cells) in zip(
+        (drawn.pair.near, drawn.pair.far), drawn.readings, strict=True
+    ):
         np.testing.assert_array_equal(values, opened(release, table)[cells])
 
 
@@ -121,7 +120,7 @@ def test_a_price_above_the_share_is_refused_as_for_a_release():
 
 
 def test_repeated_draws_refuse_a_source_that_could_be_published():
-    exact = RELEASE.statistic(draws_of(RELEASE).near)
+    (exact, _) = draws_of(RELEASE)._exact
     repeated = Repeated.of(RELEASE.mechanism, 3)
     with pytest.raises(PrivacyLineError, match="only in an audit"):
         perturb(exact, repeated, RELEASE.share, SystemSource())

@@ -33,7 +33,7 @@ RELEASES = {name: case.release for name, case in LAWS.items() if name not in SLO
 
 
 def tables_of(release: Release) -> list[ReleaseDraws]:
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 4)]
+    return [ReleaseDraws(release, pair) for pair in covered(release, 4)]
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -37,7 +37,7 @@ SMALL = {
 
 
 def tables_of(release) -> list[ReleaseDraws]:
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 4)]
+    return [ReleaseDraws(release, pair) for pair in covered(release, 4)]
 
 
 @pytest.mark.parametrize("name", those_slow(LAWS, SLOW))
