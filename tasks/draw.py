@@ -20,6 +20,7 @@ from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import StoredInPart
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.tables.quality import RecordQuality
@@ -122,7 +123,9 @@ def draw(
     if isinstance(release, RecordQuality):
         release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
-    noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
+    noisy = perturb(exact, release.mechanism, release.share, source or SystemSource())
+    if isinstance(release, StoredInPart):
+        noisy = release.kept(noisy)
     Ledger(ledger_url()).commit(job.dataset, job.release_id, name, noisy)
 
 

@@ -11,7 +11,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Grid
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import ABSENT, Noisy
+from dpcore.line.statistic import ABSENT, Noisy, Statistic
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.machines.machine import KernelMachine
@@ -65,14 +65,15 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
     seen: dict[Uncertainty, list[_Seen]] = {}
     exact = release.statistic(tally)
     # The tables are made up, so reading their exact statistic reveals nothing.
-    truth = dict(zip(_cells(exact._cells, exact._values), exact._values.tolist(), strict=True))
+    values, cells = exact._statistic
+    truth = dict(zip(_cells(cells, values), values.tolist(), strict=True))
     for draw in range(draws):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed + draw))
         if isinstance(release, Quantiles):
             for uncertainty in (
                 Uncertainty("rank", None, each, "exact", "") for each in (ENDS, TOGETHER)
             ):
-                seen.setdefault(uncertainty, []).append(_ranks(release, exact._values, noisy))
+                seen.setdefault(uncertainty, []).append(_ranks(release, values, noisy))
             continue
         cells = _cells(noisy.cells, noisy.values)
         exactly = [truth.get(cell % release.mechanism.size, 0) for cell in cells]
@@ -162,7 +163,7 @@ def band_coverage(release: Density, draws: int, seed: int = 0) -> dict[str, floa
     factors = np.array([release.band_factor(Noisy(nothing + k)) for k in range(FACTORS)])
     at_points, at_once = np.zeros(draws), np.zeros(draws)
     for i in range(draws):
-        theta = release.coefficients(release.mechanism.draw(nothing, None, source))
+        theta = release.coefficients(release.mechanism.draw(Statistic(nothing), source))
         deviations = np.abs(release.printed.density(theta) - 1) / errors
         at_points[i] = np.mean(deviations <= TWO_SIDED)
         at_once[i] = np.mean(deviations.max() <= factors)

@@ -212,7 +212,7 @@ def _coverage(
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     tally = Tally(release.domain, cells, counts)
     # The values are made up, so reading their exact statistic reveals nothing.
-    clean = release.statistic(tally)._values
+    clean = release.statistic(tally)._statistic.values
     if isinstance(release, Density):
         clean = release.coefficients(Noisy(clean))
         variance = release.printed_variance

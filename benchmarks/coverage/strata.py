@@ -26,7 +26,7 @@ def by_size(release: Release, tally: Tally, draws: int, seed: int = 0) -> Iterat
     """A row for each stratum and each column of counts with an interval, over all tables and draws."""
     exact = release.statistic(tally)
     # Without noise the unbiased column is the exact one.
-    quiet = release.publish(Noisy(exact._values)).tables
+    quiet = release.publish(Noisy(exact._statistic.values)).tables
     found: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
     for draw in range(draws):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed + draw))

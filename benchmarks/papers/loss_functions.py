@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit import Pair, ReleaseDraws
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
@@ -32,8 +32,8 @@ RELEASES: dict[str, Release] = {
 def curve(release: Release, draws: int, source: SeededSource) -> tuple[LossCurve, list[Floats]]:
     """Of a record in the first cell against one in the last."""
     last = release.domain.size - 1
-    near, far = (tally_of(release.domain, np.array([cell])) for cell in (0, last))
-    sides = [ReleaseDraws(release, near, far).draw(side, draws, source)[:, 0] for side in (0, 1)]
+    pair = Pair("", *(tally_of(release.domain, np.array([cell])) for cell in (0, last)))
+    sides = [ReleaseDraws(release, pair).draw(side, draws, source)[:, 0] for side in (0, 1)]
     numbers = [side.astype(np.float64) for side in sides]
     return pair_loss(*numbers), numbers
 

@@ -158,7 +158,7 @@ def alone(release: Hierarchy, level: int, weights: Floats) -> dict[str, float]:
 
 def drawn(release: Hierarchy, exact: Exact, level: int, weights: Floats, draws: int) -> float:
     """The root mean square of a sum's error over draws across the privacy line."""
-    truth = release.estimates(exact._values)[level]  # the table is made up
+    truth = release.estimates(exact._statistic.values)[level]  # the table is made up
     errors = []
     for _ in range(draws):
         noisy: Noisy = perturb(exact, release.mechanism, release.share, SystemSource())

@@ -42,7 +42,7 @@ PARTS = (
         ),
         "Exact values are read only here, and no draw costs more than its share. `Exact` does not print,"
         " compare or pickle",
-        "Python has no private attributes: only review stops a caller who reads `_values`. Exact"
+        "Python has no private attributes: only review stops a caller who reads `_statistic`. Exact"
         " fractions and 64-bit integers are trusted to Python and numpy",
     ),
     Part(

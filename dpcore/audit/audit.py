@@ -88,32 +88,34 @@ def audit_mechanism(
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
     choose = partial(choose_outcomes, beta=beta, learn=learn, gaussian=gaussian is not None)
-    worst, chosen = _worst_pair(pairs, search, choose, source)
-    outcomes = chosen.choice.outcomes
+    worst, chosen, searched = _worst_pair(pairs, search, choose, source)
+    outcomes = chosen.outcomes
     fresh = [_fresh_scores(pairs[worst], side, draws, outcomes, source) for side in (0, 1)]
-    of_mu = chosen.choice.of_mu
-    of_alpha = len(outcomes) - len(of_mu)
-    error = (1 - level) / (2 if gaussian else 1)
     counted = [
-        _count(outcome, near, far, beta, error / of_alpha)
+        _Counted(outcome, (int(outcome.among(near).sum()), int(outcome.among(far).sum())), draws)
         for outcome, near, far in zip(outcomes, *fresh, strict=True)
     ]
-    best = max(counted[:of_alpha], key=lambda c: c.bound)
+    of_alpha = len(outcomes) - len(chosen.of_mu)
+    error = (1 - level) / (2 if gaussian else 1)
+    bounds = [
+        each.by(loss_lower_bound, beta=beta, error=error / of_alpha) for each in counted[:of_alpha]
+    ]
+    best = counted[int(np.argmax(bounds))]
     deviations = None
     if gaussian:
         mu, apart = gaussian
-        bounds = [
-            _bound(each, draws, partial(mu_lower_bound, apart=apart), error / len(of_mu))
+        of_mu = [
+            each.by(mu_lower_bound, apart=apart, error=error / len(chosen.of_mu))
             for each in counted[of_alpha:]
         ]
-        deviations = GaussianLoss(max(0.0, *bounds), mu)
+        deviations = GaussianLoss(max(0.0, *of_mu), mu)
     return AuditResult(
         pairs[worst].name,
-        best.estimate,
-        max(0.0, best.bound),
+        best.by(loss_estimate, beta=beta),
+        max(0.0, *bounds),
         level,
         draws,
-        chosen.size,
+        searched,
         labels[worst],
         str(best.outcome),
         best.hits,
@@ -123,37 +125,32 @@ def audit_mechanism(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _EventSearch:
-    choice: Shortlist
-    size: int
-
-
 def _worst_pair(
     pairs: Sequence[Audited], size: int, choose: Callable[..., Shortlist], source: RandomSource
-) -> tuple[int, _EventSearch]:
-    """The pair with the best outcome: each round keeps the best third, with more draws.
+) -> tuple[int, Shortlist, int]:
+    """The pair with the best outcome, its outcomes, and the number of draws that chose them.
 
-    Comparing all pairs takes about twice as many draws as the final search.
+    Each round keeps the best third of the pairs, with more draws.  Comparing all pairs takes about twice
+    as many draws as the final search.
     """
     left, draws = list(range(len(pairs))), max(SCREENING, 2 * size // len(pairs))
     while True:
         draws = size if len(left) == 1 else min(size, draws)
         tried = {i: _search(pairs[i], draws, choose, source) for i in left}
-        left.sort(key=lambda i: -tried[i].choice.cautious)
+        left.sort(key=lambda i: -tried[i][0].cautious)
         if draws == size:
-            return left[0], tried[left[0]]
+            return left[0], *tried[left[0]]
         left, draws = left[: -(-len(left) // 3)], 4 * draws
 
 
 def _search(
     pair: Audited, size: int, choose: Callable[..., Shortlist], source: RandomSource
-) -> _EventSearch:
-    """The best outcomes of one pair, on a search sample."""
+) -> tuple[Shortlist, int]:
+    """The best outcomes of one pair, and the size of the search sample that chose them."""
     width = pair.draw(0, 1, source).shape[1]
     size = max(min(LEAST_SEARCH, size), min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
-    return _EventSearch(choose(near, far, stated=pair.scores()), size)
+    return choose(near, far, stated=pair.scores()), size
 
 
 def _fresh_scores(
@@ -172,26 +169,13 @@ def _fresh_scores(
 
 @dataclass(frozen=True)
 class _Counted:
-    bound: float
-    estimate: float
+    """An outcome, and how often it occurred in so many fresh draws of each side."""
+
     outcome: Outcome
     hits: tuple[int, int]
+    draws: int
 
-
-def _count(outcome: Outcome, near: Floats, far: Floats, beta: float, error: float) -> _Counted:
-    """The counts of fresh scores, and the lower bound in the direction of the outcome."""
-    hits = [int(np.count_nonzero(outcome.among(side))) for side in (near, far)]
-    sizes = [len(near), len(far)]
-    this, other = outcome.favoured, 1 - outcome.favoured
-    bound = loss_lower_bound(
-        hits[this], sizes[this], hits[other], sizes[other], beta=beta, error=error
-    )
-    estimate = loss_estimate(hits[this], sizes[this], hits[other], sizes[other], beta)
-    return _Counted(float(bound), float(estimate), outcome, (hits[0], hits[1]))
-
-
-def _bound(counted: _Counted, draws: int, lower_bound: Bound, error: float) -> float:
-    """A different bound from the same counts."""
-    this = counted.outcome.favoured
-    hits, others = counted.hits[this], counted.hits[1 - this]
-    return float(lower_bound(hits, draws, others, draws, error=error))
+    def by(self, bound: Bound, **rest: float) -> float:
+        """A bound or an estimate in the direction of the outcome (``bounds``)."""
+        this = self.outcome.favoured
+        return float(bound(self.hits[this], self.draws, self.hits[1 - this], self.draws, **rest))

@@ -23,21 +23,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.audit.neighbours import Pair
 from dpcore.audit.rehearsal import Rehearsal, fast_generator
-from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
-from dpcore.domain.tally import Tally
+from dpcore.audit.scores import Score, Slice, StatedRatio, Sum
 from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
-from dpcore.line.mechanism import Mechanism, Round
+from dpcore.line.mechanism import Mechanism, Outputs, Round
 from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import ABSENT, Exact, Noisy
+from dpcore.line.statistic import ABSENT, Exact, Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.releases.base import Release
@@ -110,14 +110,6 @@ class Joint:
         return [Sum(tuple(own)), *own] if len(own) > 1 else own
 
 
-class Readings(NamedTuple):
-    """The exact statistics of both made-up tables on the watched cells, (cells,) each."""
-
-    watched: Integers
-    near: Integers
-    far: Integers
-
-
 @dataclass(frozen=True, eq=False)
 class ReleaseDraws:
     """A release on two made-up neighbouring tables; whole batches cross the privacy line.
@@ -128,8 +120,7 @@ class ReleaseDraws:
     """
 
     release: Release
-    near: Tally
-    far: Tally
+    pair: Pair
     wide: int = WIDE
     known: tuple[Exact, Exact] | None = None
     """The statistics of both tables, if they are computed already."""
@@ -144,12 +135,12 @@ class ReleaseDraws:
 
     @cached_property
     def _exact(self) -> tuple[Exact, Exact]:
-        return self.known or (self.release.statistic(self.near), self.release.statistic(self.far))
+        near, far = self.pair.near, self.pair.far
+        return self.known or (self.release.statistic(near), self.release.statistic(far))
 
     @cached_property
-    def readings(self) -> Readings:
-        """The watched cells and both exact statistics, drawn at an alpha so large that the noise is
-        zero.
+    def readings(self) -> tuple[Statistic, Statistic]:
+        """Both exact statistics on the watched cells, drawn at an alpha so large that the noise is zero.
 
         They cross the privacy line like every other draw, and pay: alpha = 4096 for each unit that a
         statistic moves.  Noise other than zero has a chance of exp(-4096) per cell.
@@ -157,8 +148,8 @@ class ReleaseDraws:
         mechanism = self.release.mechanism
         reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
         readings = [perturb(exact, reading, READING, SeededSource(1)) for exact in self._exact]
-        if mechanism.sparse:
-            sides = [self.release.in_statistic(tally).cells for tally in (self.near, self.far)]
+        sides = [noisy.cells for noisy in readings if noisy.cells is not None]
+        if sides:
             cells = np.unique(np.concatenate(sides), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:
@@ -169,30 +160,31 @@ class ReleaseDraws:
         if mechanism.cell_by_cell and len(cells) > self.wide:
             # Also cells where the tables agree: faulty noise may depend on the data there.
             kept = np.union1d(kept[near != far], kept[:: -(-len(cells) // (self.wide // 2))])
-        return Readings(cells[kept], near[kept], far[kept])
+        return Statistic(near[kept], cells[kept]), Statistic(far[kept], cells[kept])
 
     @property
-    def centres(self) -> tuple[Integers, Floats, Floats]:
-        """The watched cells and both statistics there, in the form that ``log_chances`` takes."""
-        watched, near, far = self.readings
-        return watched, near.astype(np.float64), far.astype(np.float64)
+    def watched(self) -> Integers:
+        """The watched cells."""
+        cells = self.readings[0].cells
+        assert cells is not None
+        return cells
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
         return np.concatenate(list(self.batches(side, size, source)))
 
     def batches(self, side: int, size: int, source: RandomSource) -> Iterator[Outputs]:
         """The outputs of ``draw`` in batches small enough for memory."""
-        mechanism, watched = self.release.mechanism, self.readings.watched
+        mechanism = self.release.mechanism
         for times in self._batches(size):
             narrow = mechanism.cell_by_cell and not mechanism.sparse
-            repeated = Repeated.of(mechanism, times, watched if narrow else None)
+            repeated = Repeated.of(mechanism, times, self.watched if narrow else None)
             share, rehearsal = self.release.share, Rehearsal(source)
             yield self._arranged(perturb(self._exact[side], repeated, share, rehearsal), times)
 
     @property
     def width(self) -> int:
         """The approximate number of values in an output."""
-        return self.release.mechanism.output_width(len(self.readings.watched))
+        return self.release.mechanism.output_width(len(self.watched))
 
     def _batches(self, size: int) -> Iterator[int]:
         """How many copies of the statistic each batch contains."""
@@ -206,7 +198,7 @@ class ReleaseDraws:
             size -= most
 
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
-        watched = self.readings.watched
+        watched = self.watched
         if noisy.cells is None:
             absent = noisy.values == ABSENT  # not measured
             outputs = np.where(absent, np.nan, noisy.values) if absent.any() else noisy.values
@@ -230,16 +222,16 @@ class ReleaseDraws:
 
     def scores(self) -> Sequence[Score]:
         """The mechanism's stated log-ratio between the two exact statistics."""
-        ratio = self.release.mechanism.log_ratio(*self.centres)
+        ratio = self.release.mechanism.log_ratio(*self.readings)
         return [] if ratio is None else [StatedRatio(ratio)]
 
     def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
         """The rounds that produced outputs of the first side."""
-        return self.release.mechanism.rounds_of(outputs, *self.centres[:2], factors)
+        return self.release.mechanism.rounds_of(outputs, self.readings[0], factors)
 
     def distance(self) -> float:
-        """The distance of the two statistics, in units of the noise."""
-        return self.release.mechanism.distance(*self.centres[1:])
+        """The distance of the two statistics, to rank pairs."""
+        return self.release.mechanism.distance(*self.readings)
 
 
 @dataclass(frozen=True)
@@ -256,9 +248,9 @@ class _Reading(DiscreteLaplace):
     def words(self) -> tuple[int, ...]:
         return self.of.words
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        noise = DiscreteLaplace(len(values), self.l1_sensitivity, self.scale)
-        return replace(noise.draw(values, None, source), cells=cells)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        noise = DiscreteLaplace(len(statistic.values), self.l1_sensitivity, self.scale)
+        return replace(noise.draw(statistic, source), cells=statistic.cells)
 
 
 def _at(noisy: Noisy, cells: Integers) -> Integers:

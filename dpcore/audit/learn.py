@@ -24,11 +24,11 @@ from dpcore.audit.scores import (
     Extreme,
     Linear,
     LowBits,
-    Outputs,
     Quadratic,
     Score,
     Sum,
 )
+from dpcore.line.mechanism import Outputs
 
 BINS = 64
 """Bins of a learned ratio; a score with fewer distinct values has one bin for each."""

@@ -22,7 +22,8 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.bounds import loss_lower_bound, mu_lower_bound
 from dpcore.audit.learn import propose, refined
-from dpcore.audit.scores import Outputs, Score, Scored
+from dpcore.audit.scores import Score, Scored
+from dpcore.line.mechanism import Outputs
 
 SORTED = 2**14
 """The number of draws of each side from which cuts are chosen."""

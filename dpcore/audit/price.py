@@ -69,31 +69,26 @@ def audit_price(
     return AuditedPrice(tuple(dict.fromkeys(found)))
 
 
-def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:
+def priced_below(event: Event, parts: Sequence[Event], share: Budget) -> list[str]:
     """The coordinates in which an event costs less than its rounds one by one, in words."""
     found: list[str] = []
     if len(parts) < 2:
         return found
-    alphas = [_pure(part) for part in parts]
+    alphas = [part.pure_alpha for part in parts]
     alpha = sum((each for each in alphas if each is not None), Fraction(0))
     if None not in alphas and event.pure_alpha is not None:
         found += _less("alpha", event.pure_alpha, alpha)
-    prices = [_concentrated(part) for part in parts]
+    prices = [part.concentrated for part in parts]
     total = [sum(each) for each in zip(*(p for p in prices if p), strict=True)]
     if event.concentrated and None not in prices:
         found += _less("rho", event.concentrated[0], total[0])
         found += _less("the chance to fail", event.concentrated[1], total[1])
     if share.rho or found:
         return found
-    budgets = [part for part in parts if isinstance(part, Budget)]
-    if len(budgets) == len(parts):
-        for name in ("alpha", "beta"):
-            least = sum(getattr(part, name) for part in budgets) * (1 - Fraction(ROUNDING))
-            if least and affordable(event, replace(share, **{name: least})):
-                found.append(f"the event costs less {name} than its rounds")
-    elif None not in prices and any(
-        isinstance(part, Event) and part.inherited_gaussian for part in parts
-    ):
+    if None not in alphas and event.pure_alpha is None:
+        if affordable(event, replace(share, alpha=alpha * (1 - Fraction(ROUNDING)))):
+            found.append("the event costs less alpha than its rounds")
+    elif None not in prices and any(part.inherited_gaussian for part in parts):
         # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs little.
         single = GaussianEvent(2 * total[0] * 2**20, Fraction(2**20))
         least = _least_alpha(single, share) * NEARLY
@@ -122,19 +117,6 @@ def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:
     if stated >= parts * (1 - Fraction(ROUNDING)):
         return []
     return [f"{name} is {float(stated):.3g} for the event and {float(parts):.3g} for its rounds"]
-
-
-def _pure(part: Event | Budget) -> Fraction | None:
-    if isinstance(part, Event):
-        return part.pure_alpha
-    return None if part.beta or part.rho else part.alpha
-
-
-def _concentrated(part: Event | Budget) -> tuple[Fraction, Fraction] | None:
-    """rho and the chance to fail of an event."""
-    if isinstance(part, Event):
-        return part.concentrated
-    return part.alpha**2 / 2 + part.rho, part.beta
 
 
 def _least_alpha(event: Event, share: Budget) -> Fraction:

@@ -91,8 +91,7 @@ def audit_release(
         True
     """
     source = SystemSource() if source is None else source
-    candidates = covered(release, pairs)
-    audited = [ReleaseDraws(release, pair.near, pair.far) for pair in candidates]
+    audited = [ReleaseDraws(release, pair) for pair in covered(release, pairs)]
     audited = audited[: max(PROMISING, LARGEST_READING // max(1, release.mechanism.size))]
     promising = _farthest(audited)
     error = (1 - level) / 3
@@ -102,7 +101,7 @@ def audit_release(
         draws,
         source,
         level=1 - error,
-        descriptions=[candidates[i].description for i in promising],
+        descriptions=[audited[i].pair.description for i in promising],
         gaussian=claimed_mu(release),
     )
     most = max(1, WIDTH_NUMBERS // audited[0].width)
@@ -111,8 +110,8 @@ def audit_release(
     found = with_noise_and_price(
         result, tables, (width_draws, min(draws, most)), level, source, WIDTH_SECONDS
     )
-    known = [(pair.description, sides) for pair, sides in zip(candidates, audited, strict=False)]
-    return replace(found, replay=replay(release, at_random(release, source), REPLAY_SECONDS, known))
+    others = at_random(release, source)
+    return replace(found, replay=replay(release, others, REPLAY_SECONDS, known=audited))
 
 
 def audit_releases(
@@ -131,17 +130,8 @@ def audit_releases(
     columns.
     """
     pairs = surveys_of(releases)[:surveys]
-    audited = [
-        Joint(
-            tuple(
-                ReleaseDraws(release, pair.near, pair.far)
-                for release, pair in zip(releases, survey, strict=True)
-            )
-        )
-        for survey in pairs
-    ]
     return audit_mechanism(
-        audited,
+        [Joint(tuple(map(ReleaseDraws, releases, survey))) for survey in pairs],
         claim_of(releases) if budget is None else budget,
         draws,
         SystemSource() if source is None else source,
@@ -230,7 +220,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
 
 
 def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
-    """The pairs whose exact statistics differ most in units of the noise, in order."""
+    """The pairs whose exact statistics differ most, in order."""
     # Equal distances keep the order of the list, in spite of rounding.
     distances = [round(pair.distance(), 6) for pair in audited]
     order = sorted(range(len(audited)), key=lambda i: (-distances[i], i))

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import Pair
+from dpcore.line.statistic import Statistic
 from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
 from dpcore.sampling.source import SeededSource
@@ -41,7 +42,7 @@ def replay(
     release: Release,
     pairs: Iterable[Pair],
     seconds: float = np.inf,
-    known: Iterable[tuple[str, ReleaseDraws]] = (),
+    known: Iterable[ReleaseDraws] = (),
 ) -> Replay:
     """Replay a release on up to ``MOST`` pairs of neighbours, or until ``seconds`` of CPU are spent.
 
@@ -49,26 +50,28 @@ def replay(
     """
     start, largest, worst, tables = time.process_time(), 0.0, "", 0
 
-    def tried() -> Iterable[tuple[str, ReleaseDraws]]:
+    def tried() -> Iterable[ReleaseDraws]:
         yield from known
         for pair in pairs:
             if tables >= MOST or (tables and time.process_time() - start > seconds):
                 return
             if promised(release, pair.near, pair.far):
-                yield pair.description, ReleaseDraws(release, pair.near, pair.far)
+                yield ReleaseDraws(release, pair)
 
-    for description, sides in tried():
+    for sides in tried():
         moved, tables = moved_between(sides, seed=tables), tables + 1
         if moved > largest or not worst:
-            largest, worst = moved, description
+            largest, worst = moved, sides.pair.description
     return Replay(largest, tables, worst, largest <= 1)
 
 
 def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
     """The distance of a release's outputs on two tables, in units of the declared sensitivity."""
     mechanism = sides.release.mechanism
-    watched, near, far = sides.readings
-    if mechanism.additive:
-        # The same words on both sides: the noise is the same, and only the statistics differ.
-        near, far = (sides.draw(side, 1, SeededSource(seed))[0] for side in (0, 1))
-    return mechanism.moved_by(watched, near, far)
+    if not mechanism.additive:
+        return mechanism.moved_by(*sides.readings)
+    # The same words on both sides: the noise is the same, and only the statistics differ.
+    near, far = (
+        Statistic(sides.draw(side, 1, SeededSource(seed))[0], sides.watched) for side in (0, 1)
+    )
+    return mechanism.moved_by(near, far)

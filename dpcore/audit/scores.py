@@ -20,16 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.line.mechanism import LogRatio
-
-Outputs = NDArray[Any]
-"""Outputs (size, d), int64 or float64."""
+from dpcore.line.mechanism import LogRatio, Outputs
 
 FEW = 4
 """The most parts of a sum that its description lists."""

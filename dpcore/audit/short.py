@@ -40,6 +40,7 @@ from dpcore.mechanisms import (
     TunedNoise,
 )
 from dpcore.mechanisms.blocks import BlockNoise
+from dpcore.releases.abilities import Prepared
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.machines.tuned import TunedMachine
@@ -108,10 +109,7 @@ def short_audit(
     )
     return [
         together,
-        *(
-            _alone(each, label, level, part, source, further=spent < part / 3)
-            for each, spent in timed
-        ),
+        *(_alone(each, level, part, source, further=spent < part / 3) for each, spent in timed),
     ]
 
 
@@ -130,7 +128,8 @@ def audit_seconds(releases: Iterable[Release]) -> float:
     seconds = REHEARSAL + SECONDS
     for release in releases:
         mechanism = release.mechanism
-        seconds += PREPARED * release.preparation.seconds
+        if isinstance(release, Prepared):
+            seconds += PREPARED * release.preparation.seconds
         if not isinstance(mechanism, FEW):
             chosen = isinstance(mechanism, CompressedMargins | TunedNoise)
             numbers = mechanism.output_width(mechanism.size)
@@ -141,7 +140,6 @@ def audit_seconds(releases: Iterable[Release]) -> float:
 
 def _alone(
     sides: ReleaseDraws,
-    label: str,
     level: float,
     seconds: float,
     source: RandomSource,
@@ -150,7 +148,7 @@ def _alone(
     """Audit one release; ``further``: also on tables other than ``sides``."""
     release, narrow = sides.release, sides.narrowed()
     others = at_random(release, source) if further else ()
-    replayed = replay(release, others, seconds, [(label, sides)])
+    replayed = replay(release, others, seconds, known=[sides])
     most = max(_least(narrow.width), NUMBERS // narrow.width)
     draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source, narrow.width)
     result = audit_mechanism(
@@ -160,13 +158,12 @@ def _alone(
         source,
         level=1 - (1 - level) / 3,
         learn=False,
-        descriptions=[label],
+        descriptions=[sides.pair.description],
         gaussian=claimed_mu(release),
     )
     tables = [narrow]
     if further and not release.mechanism.additive:
-        pairs = covered(release, WIDTH_TABLES)
-        tables += [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+        tables += [ReleaseDraws(release, pair) for pair in covered(release, WIDTH_TABLES)]
     found = with_noise_and_price(
         result, tables, (FOR_WIDTH * most, draws), level, source, seconds / 3
     )
@@ -179,7 +176,7 @@ def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
     start = time.process_time()
     far = release.statistic(pair.far)
     seconds = 2 * (time.process_time() - start)
-    return ReleaseDraws(release, pair.near, pair.far, known=(near, far)), seconds
+    return ReleaseDraws(release, pair, known=(near, far)), seconds
 
 
 def _affordable(

@@ -25,7 +25,7 @@ from dpcore.accounting.concentrated import promise_of
 from dpcore.accounting.digits import round_up
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 
 Outputs = NDArray[Any]
@@ -218,17 +218,16 @@ class Mechanism(ABC):
         return (self.size,)
 
     @abstractmethod
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         """Draw the noisy statistic; only the privacy line calls this."""
 
-    def repeat(
-        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
-    ) -> Noisy:
+    def repeat(self, statistic: Statistic, times: int, source: RandomSource) -> Noisy:
         """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``, or,
         if c has several words, the cell with the words (i, *c)."""
         if not (self.cell_by_cell or self.side_by_side):
-            drawn = [self.draw(values, cells, source) for _ in range(times)]
+            drawn = [self.draw(statistic, source) for _ in range(times)]
             return _one_after_the_other(drawn, self.size)
+        values, cells = statistic
         if cells is not None and cells.ndim == 1:
             cells = np.add.outer(self.size * np.arange(times), cells).ravel()
         elif cells is not None:
@@ -236,7 +235,7 @@ class Mechanism(ABC):
             cells = np.column_stack([draws, np.tile(cells, (times, 1))])
         # One draw of a longer statistic is much faster than many draws.
         wide = replace(self, size=self.size * times)
-        return wide.draw(np.tile(values, times), cells, source)
+        return wide.draw(Statistic(np.tile(values, times), cells), source)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
         """Draw noise (size,) of the same law from an ordinary generator, for error statements only.
@@ -245,15 +244,12 @@ class Mechanism(ABC):
         """
         raise ValueError(f"the noise of {type(self).__name__} cannot be simulated")
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         """Log chances of outputs, as ``Round.logs`` gives them for one round.
 
         Args:
             outputs: (n, d) outputs; an absent cell is NaN.
-            cells: (k,) public cells, in the order of the outputs' columns.
-            exact: (k,) values of a made-up statistic in these cells.
+            exact: a made-up statistic (k,), in the order of the outputs' columns.
             factors: assumed widths of the noise, as multiples of the stated width.
 
         Returns:
@@ -262,14 +258,14 @@ class Mechanism(ABC):
         return None
 
     def rounds_of(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+        self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
         """Split outputs into the rounds that produced them; arguments as for ``log_chances``."""
         fresh = self.additive and self.cell_by_cell
-        logs = self.log_chances(outputs, cells, exact, factors)
-        return [Round(logs, outputs - exact if fresh else None)]
+        logs = self.log_chances(outputs, exact, factors)
+        return [Round(logs, outputs - exact.values if fresh else None)]
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+    def log_ratio(self, near: Statistic, far: Statistic) -> LogRatio | None:
         """The log-ratio of an output's chances under two made-up statistics, by the stated law.
 
         None if the mechanism is not ``comparable``.
@@ -277,12 +273,13 @@ class Mechanism(ABC):
         if not self.comparable:
             return None
         # Independent cells that are equal on both sides carry no information.
-        kept = np.flatnonzero(near != far) if self.cell_by_cell else slice(None)
+        differ = near.values != far.values
+        kept = np.flatnonzero(differ) if self.cell_by_cell else slice(None)
 
         def ratio(outputs: Outputs) -> Floats:
             sides: list[Floats] = []
             for side in (near, far):
-                rounds = self.rounds_of(outputs[:, kept], cells[kept], side[kept])
+                rounds = self.rounds_of(outputs[:, kept], side.at(kept))
                 logs = [each.logs[:, 0] for each in rounds if each.logs is not None]
                 sides.append(np.sum(logs, axis=0))
             with np.errstate(invalid="ignore"):
@@ -293,16 +290,16 @@ class Mechanism(ABC):
         return ratio
 
     @property
-    def one_by_one(self) -> Sequence[Event | Budget]:
-        """The price of each draw by itself, in the order of the draws.  An audit adds these prices up
+    def one_by_one(self) -> Sequence[Event]:
+        """The event of each draw by itself, in the order of the draws.  An audit adds their prices up
         and compares the sum with the price of the event."""
         return (self.event,)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         """The distance of two made-up statistics, as a multiple of the declared sensitivity.
 
-        More than 1 between neighbours is a fault.  ``near``, ``far``: (k,) values at the public
-        ``cells`` (k,); the statistics are equal in all other cells.
+        More than 1 between neighbours is a fault.  ``near``, ``far``: at the same cells; the statistics
+        are equal in all other cells.
         """
         raise NotImplementedError
 
@@ -310,9 +307,9 @@ class Mechanism(ABC):
         """Tables of ``rows`` records with the largest privacy loss, if the statistic is the tally."""
         return iter(())
 
-    def distance(self, near: Floats, far: Floats) -> float:
-        """The distance of two made-up statistics (k,) in units of the noise, used to rank pairs."""
-        return float(np.abs(near - far).max())
+    def distance(self, near: Statistic, far: Statistic) -> float:
+        """A distance of two made-up statistics in any unit, used to rank pairs."""
+        return self.moved_by(near, far)
 
     def output_width(self, watched: int) -> int:
         """The approximate number of values in an output if ``watched`` of its cells are examined."""
@@ -331,9 +328,10 @@ class AdditiveNoise(Mechanism):
         """The standard deviation of the noise in a cell."""
 
 
-def one_record_moved(near: Integers, far: Integers) -> float:
-    """How many records must be replaced to turn one table of counts (k,) into the other."""
-    return float(max(np.maximum(near - far, 0).sum(), np.maximum(far - near, 0).sum()))
+def one_record_moved(near: Statistic, far: Statistic) -> float:
+    """How many records must be replaced to turn one table of counts into the other."""
+    moved = near.values - far.values
+    return float(max(np.maximum(moved, 0).sum(), np.maximum(-moved, 0).sum()))
 
 
 def _one_after_the_other(drawn: list[Noisy], size: int) -> Noisy:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Integers
 from dpcore.domain.words import ascending
 from dpcore.errors import PrivacyLineError
 from dpcore.line.mechanism import Mechanism, affordable
-from dpcore.line.statistic import Exact, Noisy
+from dpcore.line.statistic import Exact, Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 
 LARGEST_VALUE = 2**62
@@ -34,13 +33,14 @@ def perturb(exact: Exact, mechanism: Mechanism, share: Budget, source: RandomSou
         raise PrivacyLineError(
             f"the mechanism ({type(mechanism).__name__}) has no price within its share ({share})"
         )
-    values, cells = exact._values, exact._cells
-    _require_public_form(values, cells, mechanism)
-    return mechanism.draw(values, cells, source)
+    statistic = exact._statistic
+    _require_public_form(statistic, mechanism)
+    return mechanism.draw(statistic, source)
 
 
-def _require_public_form(values: Integers, cells: Integers | None, mechanism: Mechanism) -> None:
+def _require_public_form(statistic: Statistic, mechanism: Mechanism) -> None:
     """Raise ``PrivacyLineError`` unless the form is right; the message never contains a value."""
+    values, cells = statistic
     if values.dtype != np.int64 or (cells is not None and cells.dtype != np.int64):
         raise PrivacyLineError("the statistic is not made of 64-bit integers")
     if len(values) and (values.max() >= LARGEST_VALUE or values.min() <= -LARGEST_VALUE):

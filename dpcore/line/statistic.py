@@ -1,6 +1,6 @@
 """The two sides of the privacy line: an exact statistic, sealed, and a noisy one, public.
 
-Both are integer vectors over a public set of cells, in one of two layouts:
+Both are integer vectors over a public set of cells (``Statistic``), in one of two layouts:
 
     dense     values[i] belongs to cell i; every cell is present
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
@@ -16,9 +16,10 @@ from __future__ import annotations
 import hashlib
 import io
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Integers
 
@@ -26,14 +27,28 @@ ABSENT = -(2**63)
 """The value in a dense noisy statistic for a number that was not measured."""
 
 
+class Statistic(NamedTuple):
+    """Numbers (k,) with their cells: an opened ``Exact``, or one of a made-up table of an audit.
+
+    ``values``: integers; ``cells``: (k,) ascending cell ids, or None for the dense layout.  For a single
+    round of an audit, ``values`` may be floats, with NaN for numbers that were not measured.
+    """
+
+    values: NDArray[Any]
+    cells: Integers | None = None
+
+    def at(self, kept: Any) -> Statistic:
+        """The statistic at some positions, given by an index of numpy."""
+        return Statistic(self.values[kept], None if self.cells is None else self.cells[kept])
+
+
 class Exact:
     """An exact integer statistic: private; only the privacy line may open it."""
 
-    __slots__ = ("_cells", "_values")
+    __slots__ = ("_statistic",)
 
     def __init__(self, values: Integers, cells: Integers | None = None) -> None:
-        self._values = values
-        self._cells = cells
+        self._statistic = Statistic(values, cells)
 
     def __repr__(self) -> str:
         return "<exact statistic: withheld>"

@@ -23,8 +23,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.line.mechanism import Event
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
 from dpcore.mechanisms.laplace import (
     DiscreteLaplace,
@@ -67,11 +68,7 @@ class BlockLaplace(BlockNoise):
     def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
         return laplace_chances(noise, float(self.scale / block.weight), factors)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        parts = in_blocks(self.blocks, near - far)
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        parts = in_blocks(self.blocks, near.values - far.values)
         moved = sum((b.weight * int(np.abs(p).sum()) for b, p in parts), Fraction(0))
         return float(moved / self.l1_sensitivity)
-
-    def distance(self, near: Floats, far: Floats) -> float:
-        parts = in_blocks(self.blocks, near - far)
-        return sum(float(b.weight) * float(np.abs(p).sum()) for b, p in parts) / float(self.scale)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, AdditiveNoise, Mechanism, Outputs, Round
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 
 MOST_AXES = 6
@@ -109,13 +109,13 @@ class BlockNoise(Mechanism):
         """The standard deviation of the noise in a cell of a block with this weight."""
         return self.of_block(weight).stddev
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         def sample(weight: Fraction, count: int) -> Integers:
-            nothing = np.zeros(count, dtype=np.int64)
-            return self.of_block(weight, count).draw(nothing, None, source).values
+            nothing = Statistic(np.zeros(count, dtype=np.int64))
+            return self.of_block(weight, count).draw(nothing, source).values
 
         noise = block_noise(self.blocks, self._times(self.size), sample)
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+        return Noisy(statistic.values + noise.ravel(), reproducible=source.reproducible)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
         return block_noise(
@@ -125,11 +125,13 @@ class BlockNoise(Mechanism):
         ).ravel()
 
     def rounds_of(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+        self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
+        # As floats: squares may not fit into 64 bits.
+        numbers = (outputs - exact.values).astype(np.float64)
         return [
             Round(self.block_chances(block, noise, factors), block.independent(noise))
-            for block, noise in in_blocks(self.blocks, outputs - exact)
+            for block, noise in in_blocks(self.blocks, numbers)
         ]
 
     def _times(self, size: int) -> int:

@@ -40,10 +40,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
 from dpcore.line.mechanism import LogRatio
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.quadrants import Pair, even_scores, half_scores, sums_of_products
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
@@ -133,16 +134,16 @@ class CompressedMargins(Rounds):
             found[rows] = self.together(records, grouping)
         return found
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
+    def log_ratio(self, near: Statistic, far: Statistic) -> LogRatio | None:
+        return None if self.numbers > REGROUPED else super().log_ratio(near, far)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         """The change of the second round between neighbours, with groups from the exact first table."""
-        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
+        tables = [self.records(side) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         grouping = self.grouping(once[0])
-        twice = [self.together(table, grouping) for table in tables]
-        return max(self.first.moved_by(cells, *once), self.again.moved_by(cells, *twice))
+        twice = [Statistic(self.together(table, grouping)) for table in tables]
+        return max(self.first.moved_by(*map(Statistic, once)), self.again.moved_by(*twice))
 
     def alone(self, tally: Tally) -> Integers:
         """The exact tables of the first round, concatenated: private."""

@@ -47,7 +47,7 @@ from scipy.special import softmax
 from dpcore.accounting.budget import Budget, root_below
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
@@ -145,17 +145,18 @@ class ExponentialMechanism(Mechanism):
     def event(self) -> ExponentialEvent:
         return ExponentialEvent(self.sensitivity, self.scale, self.selections)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        scores = values.reshape(-1, self.candidates)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        scores = statistic.values.reshape(-1, self.candidates)
         chosen = exponential_choices(scores, self.scale, source)
         return Noisy(chosen, reproducible=source.reproducible)
 
     def rounds_of(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+        self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """The rounds of outputs; ``exact``: scores (k,) for all outputs, or (n, k) for each output."""
+        """The rounds of outputs; ``exact``: scores (k,) for all outputs, or (n, k)
+        for each output."""
         number, choices = outputs.shape
-        costs = exact.reshape(-1, choices, self.candidates) / float(self.scale)
+        costs = exact.values.reshape(-1, choices, self.candidates) / float(self.scale)
         costs -= costs.min(axis=2, keepdims=True)
         # Broadcast, not tiled: costs that all outputs share are not copied for each of them.
         of_each = np.broadcast_to(costs, (number, choices, self.candidates))
@@ -169,13 +170,13 @@ class ExponentialMechanism(Mechanism):
         chances = np.broadcast_to(softmax(-costs[:, 0], axis=1), (number, self.candidates))
         return [Round(logs, choice=(places[:, 0, 0], chances))]
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        moves = np.abs(near - far).reshape(-1, self.candidates).max(axis=1)
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        moves = np.abs(near.values - far.values).reshape(-1, self.candidates).max(axis=1)
         most = max(Fraction(int(moves.max())), Fraction(int(moves.sum())) / self.selections)
         return float(most / self.sensitivity)
 
-    def distance(self, near: Floats, far: Floats) -> float:
-        spans = np.ptp((near - far).reshape(-1, self.candidates), axis=1)
+    def distance(self, near: Statistic, far: Statistic) -> float:
+        spans = np.ptp((near.values - far.values).reshape(-1, self.candidates), axis=1)
         return float(spans.sum()) / float(self.scale)
 
 

@@ -36,7 +36,7 @@ from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AdditiveNoise, Event, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
@@ -111,28 +111,24 @@ class DiscreteGaussian(AdditiveNoise):
         """The smallest t with P(|noise| <= t) >= level, for one cell."""
         return float(gaussian.gaussian_quantile(self.variance, level))
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         noise = gaussian.discrete_gaussian(self.variance, self.size, source)
-        return Noisy(values + noise, reproducible=source.reproducible)
+        return Noisy(statistic.values + noise, reproducible=source.reproducible)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
         """Draw continuous Gaussian noise and round it."""
         return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats:
-        noise = outputs - exact
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
+        # As floats: squares may not fit into 64 bits.
+        noise = (outputs - exact.values).astype(np.float64)
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
         return gaussian_chances(squares, seen, float(self.variance), factors)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        # In Python integers: squares may not fit into 64 bits.
-        squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        # In Python integers, for the same reason.
+        squared = sum(int(moved) ** 2 for moved in (near.values - far.values).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
-
-    def distance(self, near: Floats, far: Floats) -> float:
-        return float(np.linalg.norm(near - far)) / math.sqrt(self.variance)
 
 
 def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:

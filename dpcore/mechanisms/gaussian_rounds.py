@@ -30,8 +30,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.mechanisms.rounds import Rounds
 
@@ -92,8 +93,8 @@ class GaussianRounds(Rounds, DiscreteGaussian):
     def widths(self) -> list[int]:
         return [width for width, _ in self.rounds]
 
-    def records(self, values: Integers, cells: Integers | None) -> Any:
-        return self.sums.records_of(super().records(values, cells))
+    def records(self, statistic: Statistic) -> Any:
+        return self.sums.records_of(super().records(statistic))
 
     def first_point(self, times: int) -> Any:
         return self.sums.first_point(times)
@@ -104,9 +105,9 @@ class GaussianRounds(Rounds, DiscreteGaussian):
     def exact(self, number: int, records: Any, point: Any) -> Integers:
         return self.sums.at(records, point)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         """The change of the first and last rounds between neighbours, along some paths of pure noise."""
-        sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
+        sides = [self.records(side) for side in (near, far)]
         # Seeded, so that an audit can be repeated; none of this is published.
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
         drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)
@@ -121,6 +122,3 @@ class GaussianRounds(Rounds, DiscreteGaussian):
             if number < last:
                 point = self.next_point(number, point, drawn[number])
         return math.sqrt(max(found))
-
-    def distance(self, near: Floats, far: Floats) -> float:
-        return float(np.abs(near - far).max())

@@ -28,7 +28,7 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AdditiveNoise, Event, Mechanism, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -92,16 +92,11 @@ class LaplaceNoise(Mechanism):
         one, other = generator.geometric(passing, (2, size))
         return np.asarray(one - other)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats:
-        return laplace_chances(outputs - exact, float(self.scale), factors)
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
+        return laplace_chances(outputs - exact.values, float(self.scale), factors)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        return float(Fraction(int(np.abs(near - far).sum())) / self.l1_sensitivity)
-
-    def distance(self, near: Floats, far: Floats) -> float:
-        return float(np.abs(near - far).sum()) / float(self.scale)
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        return float(Fraction(int(np.abs(near.values - far.values).sum())) / self.l1_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -113,9 +108,9 @@ class DiscreteLaplace(LaplaceNoise, AdditiveNoise):
         """Return the mechanism that spends all of the share's alpha."""
         return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.pure_alpha))
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         noise = laplace.discrete_laplace(self.scale, self.size, source)
-        return Noisy(values + noise, reproducible=source.reproducible)
+        return Noisy(statistic.values + noise, reproducible=source.reproducible)
 
 
 def laplace_scale(sensitivity: Fraction, alpha: Fraction) -> Fraction:

@@ -37,7 +37,7 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.line.mechanism import Outputs, WorstTable
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.laplace import LaplaceEvent, LaplaceNoise, laplace_chances, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -108,16 +108,14 @@ class RandomLaplace(LaplaceNoise):
         """Which counts are published unchanged."""
         return np.asarray(counts < self.exact_below)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         noise = laplace.discrete_laplace(self.scale, self.size, source)
-        noise[self.exact(values)] = 0
-        return Noisy(values + noise, reproducible=source.reproducible)
+        noise[self.exact(statistic.values)] = 0
+        return Noisy(statistic.values + noise, reproducible=source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats:
-        noisy = ~self.exact(exact)
-        noise = outputs[:, noisy] - exact[noisy]
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
+        noisy = ~self.exact(exact.values)
+        noise = outputs[:, noisy] - exact.values[noisy]
         return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dpcore.arrays import Integers
 from dpcore.errors import PrivacyLineError
 from dpcore.line.mechanism import Event, Mechanism
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 
 
@@ -41,12 +41,12 @@ class Repeated(Mechanism):
     def event(self) -> Event:
         return self.once.event
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         if self.times != 1 and not source.reproducible:
             raise PrivacyLineError(
                 "draws may be repeated only in an audit, from a source that cannot publish"
             )
         once = self.once
         if self.watched is not None:
-            once, values = replace(once, size=len(self.watched)), values[self.watched]
-        return once.repeat(values, cells, self.times, source)
+            once, statistic = replace(once, size=len(self.watched)), statistic.at(self.watched)
+        return once.repeat(statistic, self.times, source)

@@ -48,7 +48,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
 from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import ABSENT, Exact, Noisy
+from dpcore.line.statistic import ABSENT, Exact, Noisy, Statistic
 from dpcore.mechanisms.exponential import ExponentialEvent, exponential_rho
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
@@ -163,12 +163,12 @@ class Rounds(Mechanism):
     def widths(self) -> Sequence[int]:
         """How many numbers each round contributes to a result."""
 
-    def records(self, values: Integers, cells: Integers | None) -> Any:
+    def records(self, statistic: Statistic) -> Any:
         """The records' contribution to every round: private."""
-        assert cells is not None  # the privacy line checks the layout
         # The made-up tables of an audit may list empty cells; a tally has none.
-        kept = np.flatnonzero(values)
-        return Tally(self.domain, cells[kept], values[kept])
+        values, cells = statistic.at(np.flatnonzero(statistic.values))
+        assert cells is not None  # the privacy line checks the layout
+        return Tally(self.domain, cells, values)
 
     def first_point(self, times: int) -> Any:
         """The point of the first round, in each of ``times`` repetitions: public."""
@@ -187,13 +187,11 @@ class Rounds(Mechanism):
         """The length of the result."""
         return sum(self.widths)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        return self.repeat(values, cells, 1, source)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        return self.repeat(statistic, 1, source)
 
-    def repeat(
-        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
-    ) -> Noisy:
-        records, drawn = self.records(values, cells), list[Integers]()
+    def repeat(self, statistic: Statistic, times: int, source: RandomSource) -> Noisy:
+        records, drawn = self.records(statistic), list[Integers]()
         point = self.first_point(times)
         for number, law in enumerate(self.laws):
             if number:
@@ -207,24 +205,28 @@ class Rounds(Mechanism):
         return np.split(outputs, np.cumsum(self.widths)[:-1], axis=1)
 
     def rounds_of(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+        self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
         """The rounds of outputs; each output contains earlier rounds, so the law of each round is
         known."""
-        records, found = self.records(exact.astype(np.int64), cells), list[Round]()
+        records, found = self.records(exact), list[Round]()
         parts = self.by_round(outputs)
         point = self.first_point(len(outputs))
         for number, (law, noisy) in enumerate(zip(self.laws, parts, strict=True)):
             if number:
                 point = self.next_point(number - 1, point, parts[number - 1].astype(np.int64))
             counts = self.exact(number, records, point)
-            centre = np.where(counts == ABSENT, np.nan, counts)
-            found += law.rounds_of(noisy, np.arange(counts.shape[1]), centre, factors)
+            centre = Statistic(np.where(counts == ABSENT, np.nan, counts))
+            found += law.rounds_of(noisy, centre, factors)
         return found
 
     @property
-    def one_by_one(self) -> list[Event | Budget]:
+    def one_by_one(self) -> list[Event]:
         return [each for law in self.laws for each in law.one_by_one]
+
+    def distance(self, near: Statistic, far: Statistic) -> float:
+        # Of the tables, because computing the rounds takes longer.
+        return float(np.abs(near.values - far.values).max())
 
     def output_width(self, watched: int) -> int:
         return self.numbers

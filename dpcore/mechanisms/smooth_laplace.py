@@ -51,8 +51,8 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round, one_record_moved
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import laplace_chances
+from dpcore.line.statistic import Noisy, Statistic
+from dpcore.mechanisms.laplace import LaplaceEvent, laplace_chances
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -225,7 +225,8 @@ class SmoothLaplace(Mechanism):
         """An upper confidence bound for the exact level; it fails with probability ``chance``."""
         return noisy_level + int(laplace.laplace_quantile(1 / self.level_alpha, 1 - 2 * chance))
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        values, cells = statistic
         assert cells is not None  # the privacy line checks the layout
         ends = np.searchsorted(cells, self.codes * np.arange(self.size // self.codes + 1))
         tables = [(values[i:j], cells[i:j] % self.codes) for i, j in pairwise(ends.tolist())]
@@ -239,9 +240,10 @@ class SmoothLaplace(Mechanism):
         return Noisy(noisy, reproducible=source.reproducible)
 
     def rounds_of(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+        self, outputs: Outputs, exact: Statistic, factors: Floats = AS_STATED
     ) -> list[Round]:
-        counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
+        counts, codes = exact.at(exact.values > 0)
+        assert codes is not None
         level = self.level(counts, codes)
         noise = outputs - [float(self.total(counts, codes)), float(level)]
         return [
@@ -252,10 +254,10 @@ class SmoothLaplace(Mechanism):
         ]
 
     @property
-    def one_by_one(self) -> list[Budget]:
-        return [Budget(self.alpha), Budget(self.level_alpha)]
+    def one_by_one(self) -> list[LaplaceEvent]:
+        return [LaplaceEvent(alpha, Fraction(1)) for alpha in (self.alpha, self.level_alpha)]
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         return one_record_moved(near, far)
 
     def _levels(self, tables: list[tuple[Integers, Integers]]) -> Iterator[int]:

@@ -44,10 +44,10 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold, passing_chance
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.domain.adjacency import Adjacency
 from dpcore.line.mechanism import Event, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.mechanisms.thresholded import LaplaceAboveThreshold
 from dpcore.sampling import _validate
@@ -126,18 +126,17 @@ class StabilityLaplace(LaplaceAboveThreshold):
             self.l1_sensitivity, self.scale, self.threshold, adjacency=self.adjacency
         )
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        values, cells = statistic
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
         # The price requires that no empty cell is published, even if it is passed with a count of 0.
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats:
-        found = super().log_chances(outputs, cells, exact, factors)
-        impossible = ~np.isnan(outputs[:, : len(exact)]) & (exact == 0)
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
+        found = super().log_chances(outputs, exact, factors)
+        impossible = ~np.isnan(outputs[:, : len(exact.values)]) & (exact.values == 0)
         return np.asarray(found - CERTAIN * impossible.sum(axis=1, keepdims=True))
 
     def hidden(self, exact: Floats, scale: float) -> Floats:

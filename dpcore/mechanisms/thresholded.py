@@ -33,9 +33,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.line.mechanism import Outputs, WorstTable
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale, log_cdf
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -53,12 +53,11 @@ class LaplaceAboveThreshold(LaplaceNoise):
 
     sparse = True
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats:
-        values = outputs[:, : len(exact)]
-        hidden = [self.hidden(exact, float(self.scale) * factor) for factor in factors]
-        shown = laplace_chances(values - exact, float(self.scale), factors)
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats:
+        counts = exact.values
+        values = outputs[:, : len(counts)]
+        hidden = [self.hidden(counts, float(self.scale) * factor) for factor in factors]
+        shown = laplace_chances(values - counts, float(self.scale), factors)
         return np.asarray(shown + np.isnan(values) @ np.transpose(hidden))
 
     def hidden(self, exact: Floats, scale: float) -> Floats:
@@ -117,7 +116,8 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
         passing = (self.size - occupied) * self.passing * beyond
         return dropped + occupied * self.mean_absolute + passing
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        values, cells = statistic
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
         kept = noisy > self.threshold

@@ -26,7 +26,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
-from dpcore.line.statistic import ABSENT
+from dpcore.line.statistic import ABSENT, Statistic
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
@@ -93,13 +93,13 @@ class TunedNoise(Rounds):
             found[np.isin(which.ravel(), alike), : len(numbers)] = numbers
         return found
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         """The change of the second round between neighbours, at the first table's best setting."""
-        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
+        tables = [self.records(side) for side in (near, far)]
         scores = [self.tuning.scores(table) for table in tables]
-        best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)
-        numbers = [self.tuning.after(best).numbers(table) for table in tables]
-        return max(self.choice.moved_by(cells, *scores), self.noise.moved_by(cells, *numbers))
+        best = self.tuning.after(scores[0].reshape(self.choice.choices, -1).argmin(axis=1))
+        numbers = [Statistic(best.numbers(table)) for table in tables]
+        return max(self.choice.moved_by(*map(Statistic, scores)), self.noise.moved_by(*numbers))
 
     def output_width(self, watched: int) -> int:
         # To examine a choice, an audit needs a number for each of its candidates.

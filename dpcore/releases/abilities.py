@@ -1,8 +1,9 @@
 """Abilities that only some releases have; callers test for them with ``isinstance``.
 
 ``Release`` (``base``) has the methods of every kind.  Synthetic records, functions at any point,
-replicates and conditional guarantees are separate abilities: a class that has one inherits from the
-ability's class here, or has its method.
+replicates, periods of a series and conditional guarantees are separate abilities: a class that has one
+inherits from the ability's class here, or has its method.  A function here that takes a release has an
+answer for every kind.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
+from dpcore.releases.work import Work
 
 BLOCK = 2**18
 """The number of synthetic records that are drawn, given values and written at a time."""
@@ -129,6 +131,58 @@ class EstimatesDensity(Release):
     def whole_error(self) -> float:
         """The total error, from noise and approximation."""
         return sum(self.error_parts.values())
+
+
+class RunOfSeries(Release):
+    """A release of one run of a series of periods."""
+
+    @property
+    @abstractmethod
+    def of_period(self) -> Release:
+        """The release of the run's period alone, or itself if the run does not measure its period."""
+
+    def drawn_of_period(self, noisy: Noisy) -> Noisy:
+        """A draw of this release, converted to a draw of ``of_period``."""
+        return noisy
+
+
+def of_period(release: Release) -> Release:
+    """The release that records and models are made from: itself, or one period of a series."""
+    return release.of_period if isinstance(release, RunOfSeries) else release
+
+
+def drawn_of_period(release: Release, noisy: Noisy) -> Noisy:
+    """A draw of a release, converted to a draw of ``of_period``."""
+    return release.drawn_of_period(noisy) if isinstance(release, RunOfSeries) else noisy
+
+
+@runtime_checkable
+class DrawsSetting(Protocol):
+    """A release with a setting that is drawn from the records first; ``setting``: its name, in words."""
+
+    setting: str
+
+
+@runtime_checkable
+class StoredInPart(Protocol):
+    """A release that needs only a part of a draw to publish."""
+
+    def kept(self, noisy: Noisy) -> Noisy:
+        """The part of a draw that is stored."""
+        ...
+
+
+class Prepared(Release):
+    """A release whose mechanism computes on a table for a noticeable time before it draws."""
+
+    @property
+    @abstractmethod
+    def preparation(self) -> Work:
+        """The time and memory of these computations."""
+
+    @property
+    def work(self) -> Work:
+        return super().work + self.preparation
 
 
 @runtime_checkable

@@ -124,9 +124,6 @@ class Release(ABC):
     statistics: ClassVar[tuple[str, ...]] = ()
     """Published columns that are not the survey's; empty if no survey column can have such a name."""
 
-    setting: ClassVar[str] = ""
-    """The name of a setting that is drawn from the records first, in words; empty without one."""
-
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
     """Ways to reduce the error, other than more budget."""
 
@@ -186,19 +183,6 @@ class Release(ABC):
         """A bound, from public values only, on the size of all exact and intermediate numbers over
         tables of at most ``most_rows`` records."""
 
-    def in_statistic(self, tally: Tally) -> Tally:
-        """The part of a tally that the statistic uses: all, or one period of a series; private."""
-        return tally
-
-    @property
-    def of_period(self) -> Release:
-        """The release that records and models are made from: itself, or one period of a series."""
-        return self
-
-    def drawn_of_period(self, noisy: Noisy) -> Noisy:
-        """A draw of this release, converted to a draw of ``of_period``."""
-        return noisy
-
     @abstractmethod
     def statistic(self, tally: Tally) -> Exact:
         """The exact statistic: private."""
@@ -207,10 +191,6 @@ class Release(ABC):
         """Tables on which an audit expects the largest loss; other tables are tried for every kind."""
         return self.mechanism.worst_counts(self.rows)
 
-    def kept(self, noisy: Noisy) -> Noisy:
-        """The part of a draw that is stored: all of it, or all that is needed to publish."""
-        return noisy
-
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
         """Tables for the bundle and facts for its manifest, from the noisy statistic alone."""
@@ -218,12 +198,7 @@ class Release(ABC):
     @property
     def work(self) -> Work:
         """The time and memory for drawing and publishing, without reading the survey."""
-        return publishing(self.mechanism.size) + self.preparation
-
-    @property
-    def preparation(self) -> Work:
-        """The time and memory of the mechanism's computations on a table before it draws."""
-        return Work()
+        return publishing(self.mechanism.size)
 
     @property
     def domains(self) -> tuple[Domain, ...]:

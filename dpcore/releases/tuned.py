@@ -61,6 +61,8 @@ class TunedRelease(Release, Generic[Settled]):
 
     part: Fraction
     rule: Any
+    setting: str
+    """The name of the setting, in words (``DrawsSetting``)."""
     least: str
     """The setting with the most noise, in words."""
 

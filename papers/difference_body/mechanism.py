@@ -21,12 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Mechanism, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling import _validate
 from dpcore.sampling.source import RandomSource
@@ -81,17 +79,16 @@ class DifferenceBody(Mechanism):
     def event(self) -> BodyEvent:
         return BodyEvent(self.body.dimension, self.body.digest, Fraction(STEPS), self.scale)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        noise = self.body.noise(self.scale, len(values) // self.body.dimension, source)
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        blocks = len(statistic.values) // self.body.dimension
+        noise = self.body.noise(self.scale, blocks, source)
+        return Noisy(statistic.values + noise.ravel(), reproducible=source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
-        noise = (outputs - exact).astype(np.int64).reshape(-1, self.body.dimension)
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
+        noise = (outputs - exact.values).reshape(-1, self.body.dimension)
         lengths = self.body.norm(noise).reshape(len(outputs), -1)
         return length_chances(lengths, self.body.dimension, float(self.scale), factors)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        moved = (near - far).astype(np.int64).reshape(-1, self.body.dimension)
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        moved = (near.values - far.values).reshape(-1, self.body.dimension)
         return float(self.body.norm(moved).max() / STEPS)

@@ -29,7 +29,7 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AdditiveNoise, Event, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling.source import RandomSource
 from papers.k_norm.sampler import drawable, k_norm_noise, lattice_norm
@@ -90,10 +90,10 @@ class DiscreteKNorm(AdditiveNoise):
         """The standard deviation of one coordinate, up to a relative error of order dimension/scale."""
         return float(self.scale) * math.sqrt(self.dimension + 1)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        blocks = len(values) // self.dimension
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        blocks = len(statistic.values) // self.dimension
         noise = k_norm_noise(self.scale, self.dimension, blocks, source)
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+        return Noisy(statistic.values + noise.ravel(), reproducible=source.reproducible)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
         """Approximate noise for simulations: continuous noise, rounded."""
@@ -102,20 +102,14 @@ class DiscreteKNorm(AdditiveNoise):
         lengths = generator.gamma(self.dimension, float(self.scale), (len(directions), 1))
         return np.rint(directions * lengths).astype(np.int64).ravel()
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
-        noise = (outputs - exact).astype(np.int64).reshape(-1, self.dimension)
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
+        noise = (outputs - exact.values).reshape(-1, self.dimension)
         lengths = lattice_norm(noise).reshape(len(outputs), -1)
         return length_chances(lengths, self.dimension, float(self.scale), factors)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        moved = (near - far).astype(np.int64).reshape(-1, self.dimension)
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        moved = (near.values - far.values).reshape(-1, self.dimension)
         return float(lattice_norm(moved).max() / self.sensitivity)
-
-    def distance(self, near: Floats, far: Floats) -> float:
-        moved = (near - far).astype(np.int64)[None]
-        return float(lattice_norm(moved)[0]) / float(self.scale)
 
 
 SMOOTH = 64.0

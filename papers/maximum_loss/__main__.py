@@ -19,8 +19,9 @@ import numpy as np
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.releases import covered
-from dpcore.audit.scores import Linear, Outputs, Score
+from dpcore.audit.scores import Linear, Score
 from dpcore.errors import DPReleaseError
+from dpcore.line.mechanism import Outputs
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 from papers.maximum_loss.maximum_loss import MaximumLoss, maximum_loss
@@ -88,7 +89,7 @@ class Search:
     def of(cls, release: Release, source: RandomSource) -> Search:
         """A search on the tables that an audit tries first."""
         pairs = covered(release, PAIRS)
-        draws = [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+        draws = [ReleaseDraws(release, pair) for pair in pairs]
         most = NUMBERS // draws[0].width
         audited = tuple(ScoredTables.of(each, source) for each in draws)
         tables = tuple(pair.description for pair in pairs)

@@ -29,7 +29,7 @@ from scipy.special import logsumexp
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Mechanism, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
 from papers.minimax_count.table import TOTAL, digest, is_private
@@ -87,7 +87,8 @@ class TabulatedMechanism(Mechanism):
     def _ends(self) -> Integers:
         return np.cumsum(np.array(self.table), axis=1)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        values = statistic.values
         uniform = uniform_integers(TOTAL, len(values), source)
         answers = np.empty(len(values), dtype=np.int64)
         counts = np.clip(values, 0, len(self.table) - 1)
@@ -96,16 +97,14 @@ class TabulatedMechanism(Mechanism):
             answers[rows] = np.searchsorted(self._ends[count], uniform[rows], side="right")
         return Noisy(answers, reproducible=source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         """Log probabilities over the factor: for geometric noise, noise of factor times the scale."""
-        counts = np.clip(exact.astype(np.int64), 0, len(self.table) - 1)
+        counts = np.clip(exact.values, 0, len(self.table) - 1)
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.table)[counts] / TOTAL)  # (k, answers)
         given = logs[np.arange(len(counts)), outputs.astype(np.int64)].sum(axis=1)
         sums = [logsumexp(logs / factor, axis=1).sum() for factor in factors]
         return np.asarray(np.outer(given, 1 / factors) - sums)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        return float(np.abs(near - far).max())
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        return float(np.abs(near.values - far.values).max())

@@ -30,9 +30,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.line.mechanism import Event, Mechanism, Outputs, one_record_moved
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
 from papers.near_records.paths import NearSequences
@@ -110,34 +110,34 @@ class NearRecordsMechanism(Mechanism):
     def event(self) -> NearRecordsEvent:
         return NearRecordsEvent(self.draws, self.scale)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        counts = statistic.values.reshape(-1, self.cells)
+        tables, which = np.unique(counts, axis=0, return_inverse=True)
         # Only laws of rehearsals are kept, so that nothing private stays in memory.
         law = _law if source.reproducible else _law.__wrapped__
         laws = [law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
         drawn = [laws[i].sequence(source) for i in which]
         return Noisy(np.concatenate(drawn).astype(np.int64), reproducible=source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         """Very unlikely levels are left out, which makes the noise look wider."""
-        rows, k = int(exact.sum()), self.draws
+        counts, k = exact.values, self.draws
+        rows = int(counts.sum())
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
         if self.products(reach) > AUDITED_WORK:
             return None
-        law = NearSequences(exact.astype(np.int64), k, self.scale)
+        law = NearSequences(counts, k, self.scale)
         near = range(law.first, min(rows, law.first + reach) + 1)
         counted = [after - before for before, after in pairwise([0, *map(law.number, near)])]
         levels = np.array([level for level, number in zip(near, counted, strict=True) if number])
         logs = np.array([math.log(number) for number in counted if number])
-        apart = np.cumsum(k * exact - rows * outputs.astype(np.float64), axis=1)
+        apart = np.cumsum(k * counts - rows * outputs.astype(np.float64), axis=1)
         found = np.abs(apart).max(axis=1).astype(np.int64) // k
         scales = float(self.scale) * factors
         sums = [logsumexp(logs - levels / scale) for scale in scales]
         return np.asarray(-np.outer(found, 1 / scales) - sums)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         return one_record_moved(near, far)
 
 

@@ -35,7 +35,7 @@ from scipy.special import gammaln, logsumexp
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Mechanism, Outputs
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
 from papers.near_records.tilted import NearMeans
@@ -138,8 +138,9 @@ class NearMeansMechanism(Mechanism):
     def event(self) -> NearMeansEvent:
         return NearMeansEvent(self.draws, self.rows, self.l2_sensitivity_squared, self.scale)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        totals, which = np.unique(values.reshape(-1, self.terms), axis=0, return_inverse=True)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        sums = statistic.values.reshape(-1, self.terms)
+        totals, which = np.unique(sums, axis=0, return_inverse=True)
         result = np.empty((len(which.ravel()), self.cells), dtype=np.int64)
         for i, total in enumerate(totals):
             law = NearMeans(total, self.rows, self.features, self.draws, self.scale)
@@ -147,19 +148,17 @@ class NearMeansMechanism(Mechanism):
             result[alike] = law.sequences(len(alike), source)
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
+        squared = sum(int(moved) ** 2 for moved in (near.values - far.values).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         if math.comb(self.cells + self.draws - 1, self.draws) > AUDITED:
             return None
         every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
         counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
         ways = -gammaln(counts + 1).sum(axis=1)  # the number of their orders, up to a constant
-        found, all_costs = (self._costs(z.astype(np.float64), exact) for z in (outputs, counts))
+        found, all_costs = (self._costs(z.astype(float), exact.values) for z in (outputs, counts))
         sums = [logsumexp(ways - all_costs / factor) for factor in factors]
         return np.asarray(-np.outer(found, 1 / factors) - sums)
 

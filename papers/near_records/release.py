@@ -25,7 +25,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import ExponentialMechanism
 from dpcore.post.tables.simplex import round_to_total
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Prepared, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.mean import numeric_axis
@@ -95,7 +95,7 @@ class NearRecordsRelease(Samplable):
 
 
 @dataclass(frozen=True)
-class NearRecords(NearRecordsRelease):
+class NearRecords(Prepared, NearRecordsRelease):
     """Records drawn by their Kolmogorov-Smirnov distance from the private ones."""
 
     bounded = "Kolmogorov-Smirnov distance at ends of bins"

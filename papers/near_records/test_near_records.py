@@ -17,6 +17,7 @@ from dpcore.audit.short import audit_seconds
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Statistic
 from dpcore.sampling.source import SeededSource, SystemSource
 from papers.near_records.by_distribution import _law
 from papers.near_records.paths import NearSequences, uniform_integer
@@ -153,7 +154,7 @@ def test_what_takes_long_is_announced_and_drawn_again_at_once():
     spent = []
     for times in (1, 1000):
         start = time.process_time()
-        release.mechanism.repeat(tally.dense(), None, times, source)
+        release.mechanism.repeat(Statistic(tally.dense()), times, source)
         spent.append(time.process_time() - start)
     assert spent[1] < 3 * spent[0]
     assert release.preparation.seconds / 10 < spent[0] < 10 * release.work.seconds

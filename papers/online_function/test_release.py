@@ -13,7 +13,7 @@ from dpcore.line.mechanism import affordable
 from dpcore.sampling.source import SeededSource
 from papers.online_function.release import AskedFunction
 from tests.chance import FALSE_ALARM
-from tests.dpcore.releases.contract import drawn, tally_of
+from tests.dpcore.releases.contract import drawn, opened, tally_of
 
 SHARE = Budget.of("1", "1e-6")
 LINE = Domain((Grid("x", 0.0, 10.0, 200),))
@@ -31,7 +31,7 @@ def test_answers_without_noise_are_the_kernel_density(kernel):
     release = asked(kernel=kernel)
     exact = release.statistic(tally_of(LINE, cells))
     quiet = replace(release.mechanism, variance=release.mechanism.variance / 10**12)
-    table = release.publish(quiet.draw(exact._values, None, SeededSource(1))).tables[0].columns
+    table = release.publish(quiet.draw(exact._statistic, SeededSource(1))).tables[0].columns
     bump = release.questions.kernels[0]
     places = (cells + 0.5) / 200
     expected = [(bump.bump(x / 10, places) * bump.height).mean() / 10 for x in table["x"].tolist()]
@@ -52,7 +52,7 @@ def test_a_point_that_is_listed_twice_has_one_answer_and_costs_nothing_more():
 def test_errors_have_the_stated_law_and_neither_two_thirds_nor_three_halves_of_it():
     release = asked(((2.0, 0.0), (9.0, 0.5)), SQUARE)
     table = tally_of(SQUARE, [300] * 400)
-    exact = release.statistic(table)._values
+    exact = opened(release, table)
     middle = release.answers(replace(drawn(release, table), values=exact))
     draws = np.array([release.answers(drawn(release, table, seed)) for seed in range(400)])
     off = (draws - middle).ravel() / release._stddev

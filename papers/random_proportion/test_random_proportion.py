@@ -10,6 +10,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_release
 from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.sampling.source import SeededSource
 from papers.random_proportion.mechanism import RandomProportion, chance_of_change
@@ -55,7 +56,7 @@ def test_counts_near_either_end_are_exact_and_others_have_the_stated_noise_and_n
     values = np.array([0, low - 1, low, 3000, 6000 - low, 6001 - low, 6000])
     draws = np.array(
         [
-            mechanism.repeat(values[i : i + 1], None, 5000, SeededSource(i)).values
+            mechanism.repeat(Statistic(values[i : i + 1]), 5000, SeededSource(i)).values
             for i in range(len(values))
         ]
     )

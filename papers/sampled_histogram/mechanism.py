@@ -38,9 +38,9 @@ from scipy.special import gammaln
 
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.line.mechanism import Event, Mechanism, Outputs, affordable, one_record_moved
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import LARGEST_DOMAIN
 from papers.sampled_histogram.urn import urn_draws
@@ -140,19 +140,17 @@ class Sampled(Mechanism):
         """The number of records that a draw represents, including those of the prior."""
         return self.balls / self.draws
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        urns = values.reshape(-1, self.cells)
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
+        urns = statistic.values.reshape(-1, self.cells)
         polya = self.urn == "dirichlet-multinomial"
         drawn = urn_draws(urns, self.weight, self.prior, self.draws, source, polya=polya)
         return Noisy(drawn.ravel(), reproducible=source.reproducible)
 
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    def log_chances(self, outputs: Outputs, exact: Statistic, factors: Floats) -> Floats | None:
         """Log probabilities with a prior factor times as large, because the prior acts as the noise."""
         drawn, found = outputs.astype(np.float64), []
         for factor in factors:
-            urn = exact + float(self.concentration) * factor
+            urn = exact.values + float(self.concentration) * factor
             if self.urn == "dirichlet-multinomial":
                 rising = (gammaln(urn + drawn) - gammaln(urn)).sum(axis=1)
                 found.append(rising + gammaln(urn.sum()) - gammaln(urn.sum() + self.draws))
@@ -160,5 +158,5 @@ class Sampled(Mechanism):
                 found.append(drawn @ np.log(urn) - self.draws * np.log(urn.sum()))
         return np.stack(found, axis=1)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+    def moved_by(self, near: Statistic, far: Statistic) -> float:
         return one_record_moved(near, far)

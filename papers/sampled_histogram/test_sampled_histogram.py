@@ -14,6 +14,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Statistic
 from dpcore.sampling.source import SeededSource
 from papers.sampled_histogram.mechanism import Sampled
 from papers.sampled_histogram.release import SampledHistogram
@@ -57,7 +58,7 @@ def test_draws_follow_the_definition(urn):
     chances: Counter = Counter()
     for sequence, chance in law((1, 0, 3), mechanism).items():
         chances[tuple(np.bincount(sequence, minlength=3).tolist())] += chance
-    drawn = mechanism.draw(np.tile([1, 0, 3], 20_000), None, SeededSource(3)).values
+    drawn = mechanism.draw(Statistic(np.tile([1, 0, 3], 20_000)), SeededSource(3)).values
     seen = Counter(map(tuple, drawn.reshape(-1, 3).tolist()))
     assert set(seen) <= set(chances)
     keys = sorted(chances)
@@ -127,4 +128,4 @@ def test_edges(urn):
     with pytest.raises(ValueError, match="more than this mechanism can use"):
         Sampled.within(Budget.of("1000"), 5, 10, 1, urn)
     alone = Sampled.within(Budget.of("1"), 1, 10, 4, urn)
-    assert alone.draw(np.array([10]), None, SeededSource(1)).values.tolist() == [4]
+    assert alone.draw(Statistic(np.array([10])), SeededSource(1)).values.tolist() == [4]

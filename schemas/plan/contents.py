@@ -15,6 +15,7 @@ from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
 from dpcore.line.statistic import Noisy
 from dpcore.post.units import assumptions
+from dpcore.releases.abilities import DrawsSetting, of_period
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.tables.quality import RecordQuality
@@ -310,8 +311,11 @@ class PlanDocument(Section):
     @property
     def drawn_settings(self) -> list[str]:
         """Settings found in the records before all other numbers, with noise and within the budget."""
-        built = self.of_period.items()
-        own = [f"the {release.setting} of {name}" for name, release in built if release.setting]
+        own = [
+            f"the {release.setting} of {name}"
+            for name, release in self.of_period.items()
+            if isinstance(release, DrawsSetting)
+        ]
         return [*self.protection.found, *own]
 
     @property
@@ -406,7 +410,7 @@ class PlanDocument(Section):
     @cached_property
     def of_period(self) -> Mapping[str, Release]:
         """The releases from which records and models are made; in a series, of one period."""
-        return {name: release.of_period for name, release in self.built.items()}
+        return {name: of_period(release) for name, release in self.built.items()}
 
     @property
     def prices(self) -> Mapping[str, Budget]:

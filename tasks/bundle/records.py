@@ -22,7 +22,7 @@ from dpcore.post.members import members_of
 from dpcore.post.records.calibrate import Target, calibrated, target
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from dpcore.releases.abilities import Samplable, blocks_of
+from dpcore.releases.abilities import Samplable, blocks_of, drawn_of_period
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.unit import TableOfCounts
@@ -281,7 +281,7 @@ def synthetic_records(
 
 def draws_of_period(plan: Plan, draws: Draws) -> Draws:
     """The draws of the releases of one period (``Plan.of_period``)."""
-    return lambda name: plan.built[name].drawn_of_period(draws(name))
+    return lambda name: drawn_of_period(plan.built[name], draws(name))
 
 
 def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tally:

@@ -28,6 +28,7 @@ from dpcore.advice.usable import (
     verdict,
 )
 from dpcore.errors import InputError
+from dpcore.releases.abilities import of_period
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
@@ -154,7 +155,7 @@ def _at_least(loss: float) -> Fraction | None:
 
 
 def _reaches(plan: Plan, aim: str, release: Release) -> bool:
-    built = release.of_period
+    built = of_period(release)
     if isinstance(built, Microdata | CompressedMicrodata):
         says = _verdict_on_tables(
             graded_distances(built, supposed_shares(plan.columns, read_axes(built)))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpcore.estimates.joined import DrawnRelease
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import drawn_of_period, of_period
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.tuned import TunedRelease
@@ -105,8 +106,8 @@ class Source:
 
     @property
     def of_period(self) -> Release:
-        """The release from which records are drawn (``Release.of_period``)."""
-        return self.release.of_period
+        """The release from which records are drawn (``abilities.of_period``)."""
+        return of_period(self.release)
 
     @property
     def unit(self) -> Unit:
@@ -116,7 +117,7 @@ class Source:
     @property
     def noisy(self) -> Noisy:
         """The noisy statistic, as a draw of ``of_period``."""
-        return self.release.drawn_of_period(noisy_of(self.read(self.record.draw)))
+        return drawn_of_period(self.release, noisy_of(self.read(self.record.draw)))
 
     def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
         """The columns of one table of the release."""

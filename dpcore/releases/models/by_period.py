@@ -34,7 +34,8 @@ from dpcore.line.mechanism import Mechanism, WorstTable
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.series import QUANTITIES, YEAR, counted
-from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.abilities import RunOfSeries
+from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
@@ -53,7 +54,7 @@ ONE, SEVERAL = (
 
 
 @dataclass(frozen=True)
-class EstimatesRun(Release):
+class EstimatesRun(RunOfSeries):
     """Run ``run`` of a series of ``inner``, a release for the records of one period.
 
     ``domain``: the period, and the columns of ``inner``; without a period if each run's table contains
@@ -99,15 +100,12 @@ class EstimatesRun(Release):
         """The axis of periods, if there is one."""
         return self.domain.axes[: len(self.domain.axes) - len(self.inner.domain.axes)]
 
-    def in_statistic(self, tally: Tally) -> Tally:
-        if not self.period:
-            return tally
-        here = tally.codes(0) == self.run - 1
-        now = Tally(self.domain, tally.cells[here], tally.counts[here])
-        return now.roll_up(self.inner.domain.names)
-
     def statistic(self, tally: Tally) -> Exact:
-        return self.inner.statistic(self.in_statistic(tally))
+        if self.period:
+            here = tally.codes(0) == self.run - 1
+            now = Tally(self.domain, tally.cells[here], tally.counts[here])
+            tally = now.roll_up(self.inner.domain.names)
+        return self.inner.statistic(tally)
 
     def worst_tables(self) -> Iterator[WorstTable]:
         """Tables of records of this period, because records of other periods do not count."""

@@ -21,7 +21,8 @@ from dpcore.arrays import Booleans, Floats
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
-from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.abilities import Prepared
+from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS as INTERVAL
 from dpcore.releases.table import (
@@ -42,7 +43,7 @@ ROW_SECONDS, ROW_BYTES = 4e-6, 400
 
 
 @dataclass(frozen=True)
-class RecordQuality(Release):
+class RecordQuality(Prepared):
     """How much synthetic records differ from the rows of the survey, by each criterion.
 
     Args:

@@ -36,6 +36,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.combined_noise import Noise, half_width, stddev
 from dpcore.post.series import QUANTITIES, YEAR, PeriodEstimates, combination, counted, estimate
+from dpcore.releases.abilities import RunOfSeries
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.histogram import Histogram
@@ -64,7 +65,7 @@ NEVER_REVISED = (
 
 
 @dataclass(frozen=True)
-class SeriesRun(Release):
+class SeriesRun(RunOfSeries):
     """Run number ``run`` of a series that counts the tables of ``tables``.
 
     ``domain``: the period, and the columns of ``tables``; without a period if each run's table contains

@@ -19,12 +19,12 @@ from scipy import optimize, special
 
 from benchmarks.audit import QUERIES, mechanisms, noisy_max, simulated, sparse_vector
 from dpcore.accounting.budget import Budget, total
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.audit import Audited, AuditResult, Joint, ReleaseDraws, Simulated, audit_mechanism
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
@@ -61,9 +61,9 @@ LABELLED = Domain((Grid("x", 0.0, 1.0, 8), OWNS))
 class HalfScaleLaplace(DiscreteLaplace):
     """States its scale and draws with half of it."""
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+    def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         honest = DiscreteLaplace(self.size, self.l1_sensitivity, self.scale / 2)
-        return honest.draw(values, cells, source)
+        return honest.draw(statistic, source)
 
 
 @dataclass(frozen=True)
@@ -88,21 +88,13 @@ def tables_of(release: Release, few: int = 4, move: str = "") -> list[Audited]:
     """The first few pairs of tables in which the record makes a given move."""
     found = neighbouring_pairs(release.domain, release.rows)
     pairs = [pair for pair in found if pair.description.startswith(move)][:few]
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+    return [ReleaseDraws(release, pair) for pair in pairs]
 
 
 def surveys_of(releases: Sequence[Release], combine: Callable[..., Audited]) -> list[Audited]:
     """All pairs of surveys, seen through several releases."""
     surveys = survey_pairs([release.domain for release in releases], releases[0].rows)
-    return [
-        combine(
-            tuple(
-                ReleaseDraws(release, pair.near, pair.far)
-                for release, pair in zip(releases, survey, strict=True)
-            )
-        )
-        for survey in surveys
-    ]
+    return [combine(tuple(map(ReleaseDraws, releases, survey))) for survey in surveys]
 
 
 BY_SEX = Histogram("by sex", Domain((SEX,)), 9, PURE)

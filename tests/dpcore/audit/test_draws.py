@@ -11,13 +11,12 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Joint, ReleaseDraws, neighbouring_pairs
 from dpcore.audit.draws import WIDE
 from dpcore.audit.rehearsal import Rehearsal
-from dpcore.audit.scores import Outputs
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.line.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism, Outputs
 from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.releases.counts.histogram import Histogram
@@ -39,14 +38,13 @@ class LoopedDraws(ReleaseDraws):
         for _ in range(size):
             noisy = perturb(self._exact[side], release.mechanism, release.share, Rehearsal(source))
             if release.mechanism.cell_by_cell and noisy.cells is None:
-                noisy = replace(noisy, values=noisy.values[self.readings.watched])
+                noisy = replace(noisy, values=noisy.values[self.watched])
             rows.append(self._arranged(noisy, 1))
         return np.concatenate(rows)
 
 
 def draws_of(release, kind=ReleaseDraws, pair=0):
-    chosen = neighbouring_pairs(release.domain, release.rows)[pair]
-    return kind(release, chosen.near, chosen.far)
+    return kind(release, neighbouring_pairs(release.domain, release.rows)[pair])
 
 
 def p_value(first: np.ndarray, second: np.ndarray) -> float:
@@ -91,19 +89,18 @@ def test_batches_and_single_calls_of_the_privacy_line_have_one_law(name: str):
 def test_a_batch_is_drawn_from_the_words_of_its_source_in_order():
     """Side by side or one by one, the same words give the same Laplace noise."""
     one = draws_of(RELEASE).draw(0, 1, SeededSource(3))
-    direct = perturb(
-        RELEASE.statistic(draws_of(RELEASE).near), RELEASE.mechanism, RELEASE.share, SeededSource(3)
-    )
+    direct = perturb(draws_of(RELEASE)._exact[0], RELEASE.mechanism, RELEASE.share, SeededSource(3))
     np.testing.assert_array_equal(one[0], direct.values)
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_centres_are_the_exact_statistics(name: str):
+def test_readings_are_the_exact_statistics(name: str):
     release = CASES[name].release
     drawn = draws_of(release)
-    watched, near, far = drawn.centres
-    np.testing.assert_array_equal(near, opened(release, drawn.near)[watched])
-    np.testing.assert_array_equal(far, opened(release, drawn.far)[watched])
+    for table, (values, cells) in zip(
+        (drawn.pair.near, drawn.pair.far), drawn.readings, strict=True
+    ):
+        np.testing.assert_array_equal(values, opened(release, table)[cells])
 
 
 def test_draws_are_made_in_batches_of_bounded_size(monkeypatch):
@@ -123,7 +120,7 @@ def test_a_price_above_the_share_is_refused_as_for_a_release():
 
 
 def test_repeated_draws_refuse_a_source_that_could_be_published():
-    exact = RELEASE.statistic(draws_of(RELEASE).near)
+    (exact, _) = draws_of(RELEASE)._exact
     repeated = Repeated.of(RELEASE.mechanism, 3)
     with pytest.raises(PrivacyLineError, match="only in an audit"):
         perturb(exact, repeated, RELEASE.share, SystemSource())
@@ -143,9 +140,10 @@ def test_a_mechanism_of_unknown_kind_is_looped():
         def half_width(self, level: float) -> float:
             return 1.0
 
-        def draw(self, values, cells, source):
-            one = DiscreteLaplace(1, Fraction(2), Fraction(2)).draw(values[:1] * 0, None, source)
-            return Noisy(values + one.values, reproducible=source.reproducible)
+        def draw(self, statistic, source):
+            nothing = Statistic(np.zeros(1, dtype=np.int64))
+            one = DiscreteLaplace(1, Fraction(2), Fraction(2)).draw(nothing, source)
+            return Noisy(statistic.values + one.values, reproducible=source.reproducible)
 
     @dataclass(frozen=True)
     class Odd(Histogram):
@@ -162,9 +160,9 @@ def test_a_mechanism_of_unknown_kind_is_looped():
 def test_a_wide_statistic_is_watched_where_it_differs():
     wide = Domain((Categories("a", tuple(range(2000))), Categories("b", (0, 1))))
     drawn = draws_of(Histogram("wide", wide, 9, Budget.of("1")))
-    watched, near, far = drawn.centres
+    watched, (near, far) = drawn.watched, drawn.readings
     assert WIDE / 4 < len(watched) <= WIDE
-    assert np.count_nonzero(near != far) == 2
+    assert np.count_nonzero(near.values != far.values) == 2
     assert drawn.draw(0, 7, SeededSource(1)).shape == (7, len(watched))
     # The watched cells are drawn as when all are.
     every = draws_of(Histogram("wide", wide, 9, Budget.of("1")), LoopedDraws)

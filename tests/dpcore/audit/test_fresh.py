@@ -33,7 +33,7 @@ def signs_of(*rounds: np.ndarray) -> Signs:
 def test_noise_of_every_round_is_fresh(name: str):
     """False alarms: one in a million at each."""
     release = CASES[name].release
-    tables = [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 1)]
+    tables = [ReleaseDraws(release, pair) for pair in covered(release, 1)]
     _, fresh, _ = audit_noise(tables, 200, 2e-6, SeededSource(1))
     assert fresh is not None
     assert fresh.passed

@@ -11,13 +11,7 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.chance import most_failures
-from tests.dpcore.audit.gallery import (
-    RIGHT,
-    TABLE,
-    WRONG,
-    audited,
-    violations,
-)
+from tests.dpcore.audit.gallery import RIGHT, TABLE, WRONG, audited, violations
 
 CHEAP = ("randomised response", "noisy max")
 """Those of the gallery that can be audited often; ``benchmarks.audit`` counts them all."""

@@ -12,6 +12,7 @@ from dpcore.audit.price import audit_price, lost_more, priced_below
 from dpcore.audit.releases import covered
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent
+from dpcore.mechanisms.within_share import WithinShare
 from dpcore.releases.base import Release
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import CASES, LAWS
@@ -32,7 +33,7 @@ RELEASES = {name: case.release for name, case in LAWS.items() if name not in SLO
 
 
 def tables_of(release: Release) -> list[ReleaseDraws]:
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 4)]
+    return [ReleaseDraws(release, pair) for pair in covered(release, 4)]
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -45,16 +46,14 @@ def test_every_event_costs_what_was_drawn(name: str):
 def test_an_event_costs_at_most_what_its_share_pays(name: str):
     """What the rounds cost one by one is within the share too: their sum is not overstated."""
     release = RELEASES[name]
-    alphas = [
-        part.alpha if isinstance(part, Budget) else part.pure_alpha
-        for part in release.mechanism.one_by_one
-    ]
+    alphas = [part.pure_alpha for part in release.mechanism.one_by_one]
     if release.share.alpha and None not in alphas:
         assert sum(alphas) <= release.share.alpha * (1 + Fraction(1, 10**6))
 
 
 LAPLACE = LaplaceEvent(Fraction(2), Fraction(4))  # alpha 1/2, rho 1/8
 GAUSSIAN = GaussianEvent(Fraction(1), Fraction(4))  # rho 1/8
+MAY_FAIL = WithinShare(Fraction(1, 2), Fraction(1, 100), Fraction(0))  # rho 1/8
 
 
 @pytest.mark.parametrize(
@@ -63,8 +62,14 @@ GAUSSIAN = GaussianEvent(Fraction(1), Fraction(4))  # rho 1/8
         (LAPLACE, [LAPLACE, LAPLACE], Budget.of("1"), "alpha is 0.5 for the event"),
         (LAPLACE, [GAUSSIAN, LAPLACE], IN_RHO, "rho is 0.125 for the event"),
         (GAUSSIAN, [GAUSSIAN, GAUSSIAN], IN_RHO, "rho is 0.125 for the event"),
-        (GAUSSIAN, [GAUSSIAN, Budget(rho=Fraction(1, 100))], IN_RHO, "for the event and"),
-        (LAPLACE, [Budget.of("0.5", "0.01"), Budget()], IN_RHO, "the chance to fail"),
+        (GAUSSIAN, [GAUSSIAN, LaplaceEvent(Fraction(1), Fraction(9))], IN_RHO, "for the event and"),
+        (LAPLACE, [MAY_FAIL, LaplaceEvent(Fraction(0), Fraction(1))], IN_RHO, "the chance to fail"),
+        (
+            MAY_FAIL,
+            [LaplaceEvent(Fraction(1), Fraction(5))] * 3,
+            Budget.of("1", "0.1"),
+            "less alpha than its rounds",
+        ),
     ],
 )
 def test_an_event_that_costs_less_than_its_rounds_is_found(event, parts, share, word):

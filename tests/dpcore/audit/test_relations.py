@@ -57,7 +57,7 @@ def test_a_promise_for_other_neighbours_costs_twice_as_much_here(
     release = replace(HISTOGRAM, adjacency=promised)
     pairs = neighbouring_pairs(release.domain, release.rows, asked)[:2]
     found = audit_mechanism(
-        [ReleaseDraws(release, pair.near, pair.far) for pair in pairs],
+        [ReleaseDraws(release, pair) for pair in pairs],
         release.share,
         DRAWS,
         SeededSource(3),

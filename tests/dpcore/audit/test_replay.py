@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit import short_audit
+from dpcore.audit import ReleaseDraws, neighbouring_pairs, short_audit
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.replay import replay
 from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DPReleaseError
+from dpcore.line.statistic import Noisy
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.audit.gallery import TABLE
@@ -78,13 +80,11 @@ def test_tables_at_random_are_neighbours(adjacency: Adjacency):
 
 def test_noise_that_depends_on_the_data_is_found():
     """The same words give other noise where a table is another one."""
-    from dpcore.line.statistic import Noisy
-    from dpcore.mechanisms import DiscreteLaplace
 
     class Dependent(DiscreteLaplace):
-        def draw(self, values, cells, source):
-            drawn = super().draw(values, cells, source)
-            return Noisy(drawn.values + 4 * (values[0] % 2), None, drawn.reproducible)
+        def draw(self, statistic, source):
+            drawn = super().draw(statistic, source)
+            return Noisy(drawn.values + 4 * (statistic.values[0] % 2), None, drawn.reproducible)
 
     class Leaking(Histogram):
         @property
@@ -96,8 +96,6 @@ def test_noise_that_depends_on_the_data_is_found():
 
 
 def test_the_tables_that_a_release_names_are_tried_first():
-    from dpcore.audit.neighbours import neighbouring_pairs
-
     release = replace(CASES["thresholded histogram"].release, rows=200)
     pairs = neighbouring_pairs(release.domain, 200, release.adjacency, release.worst_tables())
     assert pairs[0].description == "a cell at the threshold"
@@ -107,16 +105,9 @@ def test_the_tables_that_a_release_names_are_tried_first():
 
 
 def test_ranks_at_a_gap_set_quantiles_far_apart():
-    from dpcore.audit import ReleaseDraws
-    from dpcore.audit.neighbours import neighbouring_pairs
-
     release = replace(CASES["quantiles"].release, rows=200)
     pairs = neighbouring_pairs(release.domain, 200, release.adjacency, release.worst_tables())
-    gap = ReleaseDraws(release, pairs[0].near, pairs[0].far)
-    usual = [
-        ReleaseDraws(release, pair.near, pair.far).distance()
-        for pair in pairs
-        if "rank" not in pair.description
-    ]
+    gap = ReleaseDraws(release, pairs[0])
+    usual = [ReleaseDraws(release, pair) for pair in pairs if "rank" not in pair.description]
     assert "at a gap" in pairs[0].description
-    assert gap.distance() >= max(usual)
+    assert gap.distance() >= max(each.distance() for each in usual)

@@ -10,6 +10,7 @@ from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import linear
 from dpcore.audit.outcomes import Outcome, choose_outcomes
 from dpcore.audit.scores import Coordinate, Extreme, Linear, Scored, Slice, Sum
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource
@@ -25,13 +26,13 @@ def test_absent_numbers_do_not_spoil_a_score():
 
 
 def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
-    near, far = np.array([0.0, 5.0]), np.array([1.0, 5.0])
-    cells, two = np.arange(2), Fraction(2)
-    laplace = DiscreteLaplace(2, two, two).log_ratio(cells, near, far)
+    near, far = Statistic(np.array([0, 5])), Statistic(np.array([1, 5]))
+    two = Fraction(2)
+    laplace = DiscreteLaplace(2, two, two).log_ratio(near, far)
     assert laplace(np.array([[-3, 9], [4, 0], [0, 5]])).tolist() == [0.5, -0.5, 0.5]
-    gaussian = DiscreteGaussian(2, Fraction(1), Fraction(4)).log_ratio(cells, near, far)
+    gaussian = DiscreteGaussian(2, Fraction(1), Fraction(4)).log_ratio(near, far)
     assert gaussian(np.array([[3, 9]])).tolist() == [(2.0**2 - 3.0**2) / 8]
-    absent = ThresholdedLaplace(2, two, two, threshold=3).log_ratio(cells, near, far)
+    absent = ThresholdedLaplace(2, two, two, threshold=3).log_ratio(near, far)
     expected = log_cdf(np.array([3.0]), 2.0) - log_cdf(np.array([2.0]), 2.0)
     np.testing.assert_allclose(absent(np.array([[np.nan, np.nan]])), expected, atol=1e-9)
 

@@ -7,6 +7,7 @@ import pytest
 
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.series import STEPS, Factor, each_alone, square_root, totals
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.post.combined_noise import Noise
@@ -47,8 +48,8 @@ def laplace(factor: Factor, cells: int) -> DiscreteLaplace:
 
 
 def noisy_runs(factor: Factor, counts: np.ndarray, noise: Noise) -> np.ndarray:
-    source = SeededSource(7)
-    return np.array([noise.draw(run, None, source).values for run in exact_runs(factor, counts)])
+    exact, source = exact_runs(factor, counts), SeededSource(7)
+    return np.array([noise.draw(Statistic(run), source).values for run in exact])
 
 
 @pytest.mark.parametrize("make", [square_root, each_alone, totals])

@@ -625,13 +625,13 @@ def exact_vector(release: Release, records: tuple[int, ...]) -> Integers:
 
 def opened(release: Release, records: Records) -> Integers:
     """The statistic that only the privacy line may open, one value for every public cell."""
-    exact = release.statistic(tally_of(release.domain, records))
-    if exact._cells is None:
-        return exact._values
+    values, cells = release.statistic(tally_of(release.domain, records))._statistic
+    if cells is None:
+        return values
     of_cells = isinstance(release.mechanism, GaussianRounds)
     size = release.domain.size if of_cells else release.mechanism.size
     vector = np.zeros(size, dtype=np.int64)
-    vector[exact._cells] = exact._values
+    vector[cells] = values
     return vector
 
 

@@ -20,6 +20,7 @@ from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms import (
     THEOREMS,
     CompressedMargins,
@@ -234,8 +235,8 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism) -> float
     release, beta, source = case.release, float(case.release.share.beta), SeededSource(5)
     plenty = replace(release.share, alpha=release.share.alpha * 10)
     tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)]
-    near, far = (opened(release, table).astype(float) for table in tables)
-    stated = mechanism.log_ratio(np.arange(mechanism.size), near, far)
+    near, far = (Statistic(opened(release, table), np.arange(mechanism.size)) for table in tables)
+    stated = mechanism.log_ratio(near, far)
 
     def scores(table: Tally, size: int) -> np.ndarray:
         draws = repeated_draws(release, table, size, source, mechanism, plenty)

@@ -227,7 +227,7 @@ def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, mo
         records = [("x", "F", 1, 0.5, 1.0), *(("u", *p, 0.5, 1.0) for p in household)]
         database = survey(tmp_path, records)
         (found,) = tallies(database, [domain], Counting(unit=homes, periods=Periods(week, most)))
-        return np.concatenate([run.statistic(found)._values for run in runs])
+        return np.concatenate([run.statistic(found)._statistic.values for run in runs])
 
     people = [("F", 0), ("F", 1), ("F", 2), ("M", 1)]
     households = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit import Pair, ReleaseDraws
 from dpcore.domain.tally import Tally
 from dpcore.domain.texts import cells_of, texts
 from dpcore.line.privacy_line import perturb
@@ -24,7 +24,7 @@ def tally(**counts: int) -> Tally:
 
 def repeated(counts: dict[str, int], times: int) -> np.ndarray:
     """(times, cells + 1) draws by the audit's own path."""
-    sides = ReleaseDraws(SEARCH, tally(**counts), tally(**counts))
+    sides = ReleaseDraws(SEARCH, Pair("", tally(**counts), tally(**counts)))
     return sides.draw(0, times, SeededSource(2))
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit import Pair, ReleaseDraws
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.found import FOUND
@@ -38,7 +38,7 @@ def test_empty_ranges_are_within_the_bounds_as_rarely_as_is_stated_and_full_ones
     times = 20_000
     full = EDGES.index(100.0)
     tally = Tally(SEARCH.domain, np.array([full]), np.array([SEARCH.needed]))
-    draws = ReleaseDraws(SEARCH, tally, tally).draw(0, times, SeededSource(3))
+    draws = ReleaseDraws(SEARCH, Pair("", tally, tally)).draw(0, times, SeededSource(3))
     passed = draws > SEARCH.threshold
     kept = passed[:, full].mean()
     empty = np.delete(passed[:, :CELLS], full, axis=1).any(axis=1).mean()

@@ -24,7 +24,7 @@ def heaping(values: StepValues, rows: int, share: Budget = SHARE) -> Heaping:
 
 
 def exact_of(release: Heaping, of: Tally) -> np.ndarray:
-    return release.statistic(of)._values
+    return release.statistic(of)._statistic.values
 
 
 def tally(values: StepValues, numbers: np.ndarray) -> Tally:

@@ -15,6 +15,7 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.random_laplace import RandomLaplace, chance_of_exposure
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.sampling.source import SeededSource
@@ -51,7 +52,8 @@ def test_low_counts_are_told_and_higher_ones_get_the_stated_noise():
     rows = 4000
     mechanism = RandomLaplace.within(Budget.of("0.1", 0, "0.01"), 3, Fraction(2), rows, None)
     values = np.array([mechanism.exact_below - 1, mechanism.exact_below, 2000])
-    draws = np.array([mechanism.draw(values, None, SeededSource(i)).values for i in range(400)])
+    exact = Statistic(values)
+    draws = np.array([mechanism.draw(exact, SeededSource(i)).values for i in range(400)])
     assert (draws[:, 0] == values[0]).all()
     noise = (draws - values)[:, 1:].ravel()
     assert np.std(noise) == pytest.approx(mechanism.stddev, rel=0.1)

@@ -15,7 +15,7 @@ from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from tests.chance import most_failures
-from tests.dpcore.releases.contract import draws
+from tests.dpcore.releases.contract import draws, opened
 from tests.dpcore.releases.densities.density_oracles import kernel_density
 
 PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
@@ -43,7 +43,7 @@ def tally() -> Tally:
 
 
 def without_noise(release: DensityOfParts) -> Noisy:
-    return Noisy(release.statistic(tally())._values)
+    return Noisy(opened(release, tally()))
 
 
 def test_units_of_very_many_records_are_refused_where_a_count_would_lie_between_steps():
@@ -92,7 +92,7 @@ def test_masses_are_counted_in_each_group(kind):
     both = Domain((sex, PAY))
     release = replace(beside(kind), domain=both)
     cells = np.append(PAY.cells, PAY.size + men.cells)
-    noisy = Noisy(release.statistic(Tally(both, cells, np.append(500, men.counts)))._values)
+    noisy = Noisy(opened(release, Tally(both, cells, np.append(500, men.counts))))
     density, points = release.publish(noisy).tables
     assert points.columns["sex"].tolist() == ["F", "F", "M", "M"]
     np.testing.assert_allclose(points.columns["estimate"], [500, 0, AT_ZERO, AT_TOP], rtol=1e-6)
@@ -110,8 +110,8 @@ def test_masses_are_counted_in_each_group(kind):
 def test_a_survey_of_nobody_else_says_so():
     release = beside("binned")
     everyone = Tally.of(DOMAIN, np.full(ROWS, PAY.cells))
-    published = release.publish(Noisy(release.statistic(everyone)._values))
+    published = release.publish(Noisy(opened(release, everyone)))
     assert published.tables[-1].columns["estimate"].tolist() == [ROWS, 0]
     assert np.ma.getmaskarray(published.tables[0].columns["density"]).all()
-    _, codes = release.sample(Noisy(release.statistic(everyone)._values), 50)
+    _, codes = release.sample(Noisy(opened(release, everyone)), 50)
     assert (codes == PAY.cells).sum() >= 49

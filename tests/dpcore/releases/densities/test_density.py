@@ -283,7 +283,7 @@ def test_a_density_of_no_records_and_one_of_two_columns_with_nulls_are_published
         tally = Tally(square, np.array(cells), np.array(counts))
         exact = release.statistic(tally)
         known = sum(n for cell, n in zip(cells, counts, strict=True) if cell < 48)
-        assert exact._values.sum() == known * release.whole
+        assert exact._statistic.values.sum() == known * release.whole
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
         columns = release.publish(noisy).tables[0].columns
         values = np.ma.filled(columns["density"], np.nan)

@@ -73,8 +73,8 @@ def test_a_run_is_what_its_release_says_of_the_records_of_its_period(inner):
 def test_without_a_column_the_table_is_one_period():
     series = run_of(MOMENTS, 2, most=3, domain=INSIDE)
     wave = codes(np.random.default_rng(0), 40.0)
-    exact = series.statistic(tally(INSIDE, [wave]))._values
-    assert exact.tolist() == MOMENTS.statistic(tally(INSIDE, [wave]))._values.tolist()
+    exact = series.statistic(tally(INSIDE, [wave]))._statistic.values
+    assert exact.tolist() == MOMENTS.statistic(tally(INSIDE, [wave]))._statistic.values.tolist()
 
 
 def changes(inner, most: int, times: int) -> tuple[np.ndarray, np.ndarray]:

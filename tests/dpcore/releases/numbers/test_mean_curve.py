@@ -55,7 +55,7 @@ def draws(release: MeanCurve, curves: np.ndarray, times: int) -> Iterator[Noisy]
     exact = release.statistic(Tally.of(release.domain, release.domain.pack(curves)))
     mechanism, random = release.mechanism, np.random.default_rng(7)
     for _ in range(times):
-        yield Noisy(exact._values + mechanism.simulate(mechanism.size, random))
+        yield Noisy(exact._statistic.values + mechanism.simulate(mechanism.size, random))
 
 
 @pytest.mark.parametrize(

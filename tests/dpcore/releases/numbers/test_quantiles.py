@@ -11,7 +11,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.statistic import Noisy
+from dpcore.line.statistic import Noisy, Statistic
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, opened, repeated_draws
@@ -143,8 +143,10 @@ def test_groups_and_columns_multiply_the_price_of_a_record_that_leaves_one_for_a
     """Both columns' medians move in both groups, by half a record each."""
     domain = Domain((*BY_GROUP.axes, AGE.axes[0]))
     release = Quantiles("q", domain, 2, Budget.of("1"), (Fraction(1, 2),), by=1)
-    near, far = (opened(release, domain.pack(np.array([[group, 1, 9]]))) for group in (0, 1))
-    assert release.mechanism.moved_by(np.arange(0), near, far) == 1
+    near, far = (
+        Statistic(opened(release, domain.pack(np.array([[group, 1, 9]])))) for group in (0, 1)
+    )
+    assert release.mechanism.moved_by(near, far) == 1
     assert release.mechanism.selections == 2
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit import Pair, ReleaseDraws
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
@@ -252,7 +252,8 @@ def test_a_table_of_no_record_of_one_and_of_one_cell_alone_are_published(records
 def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
     wide = Domain(tuple(Categories(name, tuple(range(500))) for name in "ab"))
     made = CompressedMicrodata("x", wide, 100, PURE, keep=16)
-    assert ReleaseDraws(made, tally_of(wide, ()), tally_of(wide, (5,))).width == 1000 + 16**2
+    pair = Pair("", tally_of(wide, ()), tally_of(wide, (5,)))
+    assert ReleaseDraws(made, pair).width == 1000 + 16**2
 
 
 def test_whole_numbers_that_many_have_stay_alone():

@@ -46,7 +46,7 @@ def tally(domain: Domain, months: int) -> Tally:
 
 
 def exact(run: SeriesRun, months: int) -> np.ndarray:
-    return run.statistic(tally(run.domain, months))._values
+    return run.statistic(tally(run.domain, months))._statistic.values
 
 
 @pytest.mark.parametrize("make", [square_root, each_alone])
@@ -141,7 +141,7 @@ def test_a_table_of_one_period_needs_no_column_for_it():
     )
     only = COUNTS[2].ravel()
     cells = np.flatnonzero(only)
-    statistic = run.statistic(Tally(INSIDE, cells, only[cells]))._values
+    statistic = run.statistic(Tally(INSIDE, cells, only[cells]))._statistic.values
     assert statistic.tolist() == (only * STEPS).tolist()
     assert "month" not in run.publish(Noisy(statistic)).tables[0].columns
 
