@@ -12,6 +12,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Categories, in_order, middles
+from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of
@@ -23,6 +24,9 @@ from schemas.releases.formulas import (
     read_formula,
     with_plain_names,
 )
+
+TRIED = 1000
+"""Random cells in which a formula is evaluated."""
 
 
 def design_of(
@@ -85,6 +89,29 @@ def numbers_of(
     found, response = computed(formula, asked, frame, False)
     names = [plain.own(str(name)) for name in found.rhs.columns]
     return names, found.rhs.to_numpy(dtype=float), response
+
+
+def settled_by_cells(formula: str, domain: Domain) -> bool:
+    """Whether a formula has the same values for all records of a cell: then counts of cells determine
+    the model, and nothing is assumed about values inside bins."""
+    random = np.random.default_rng(0)
+    ends = dict[str, tuple[Any, Any]]()
+    for axis in domain.axes:
+        codes = random.integers(axis.size - axis.nullable, size=TRIED)
+        if in_order(axis):
+            numbers = CellNumbers.of(axis, codes)
+            ends[axis.name] = numbers.first, numbers.last
+        else:
+            assert isinstance(axis, Categories)
+            ends[axis.name] = (np.array(axis.categories)[codes],) * 2
+    try:
+        low, high = (
+            numbers_of(formula, domain, {name: each[end] for name, each in ends.items()})
+            for end in (0, 1)
+        )
+    except InputError:
+        return False
+    return all(np.array_equal(*each) for each in zip(low[1:], high[1:], strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from dpcore.estimates.model import Coefficient, fit_model
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.suggestion import suggestion
 from schemas.plan import Plan
-from tasks.inference.designs import design_of
+from tasks.inference.designs import design_of, settled_by_cells
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,10 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
 def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     """Releases of counts that can be combined; one with all columns of the model comes first.
 
-    If several have them all, the one with the most columns is first; among equals, one from which
-    records are drawn.  None answers if the plan states clusters: tables do not show how similar records
-    of a cluster are, so sampling errors would be too small.
+    If several have them all, one that has no others is first if its cells settle the model; else the one
+    with the most columns, and among equals, one from which records are drawn.  None answers if the plan
+    states clusters: tables do not show how similar records of a cluster are, so sampling errors would
+    be too small.
     """
     if plan.cluster:
         return []
@@ -119,9 +120,10 @@ def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
         if release.as_measured(None).release.of_nothing is not None
     ]
 
-    def order(each: TableOfCounts) -> tuple[bool, int, bool]:
+    def order(each: TableOfCounts) -> tuple[bool, bool, int, bool]:
         lacking = bool(named - {*each.domain.names})
-        return lacking, -len(each.domain.axes), each.name not in drawn
+        alone = {*each.domain.names} == named and settled_by_cells(formula, each.domain)
+        return lacking, not alone, -len(each.domain.axes), each.name not in drawn
 
     return sorted(known, key=order)
 
