@@ -21,7 +21,7 @@ from flows.deployed import release_due
 from flows.operation.decisions import record_decisions
 from flows.operation.form import Review
 from flows.operation.identity import release_id_of
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -49,7 +49,7 @@ def waiting(plan_path, monkeypatch) -> Iterator[SimpleNamespace]:
         release_id = release_id_of("release", run, name)
         ledger = Ledger(ledger_url())
         ledger.grant("survey", Budget.of(2), who="the board", why="a test")
-        ledger.reserve("survey", release_id, "digest", {"a": Charge(Budget.of(1))})
+        ledger.reserve(ChargeRequest("survey", release_id, "digest", {"a": Charge(Budget.of(1))}))
         ledger.commit("survey", release_id, "a", Noisy(np.array([1])))
 
         def send(decision: str) -> Any:

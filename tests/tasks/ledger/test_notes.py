@@ -6,7 +6,7 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Action, Charge, Ledger
+from tasks.ledger import Action, Charge, ChargeRequest, Ledger
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def ledger(url):
     ledger = Ledger(url)
     ledger.grant("wages", Budget.of(2), who="board", why="test")
     charges = {name: Charge(Budget.of("1/2")) for name in ("a", "b")}
-    ledger.reserve("wages", "r1", "digest", charges)
+    ledger.reserve(ChargeRequest("wages", "r1", "digest", charges))
     ledger.commit("wages", "r1", "a", Noisy(np.array([1])))
     return ledger
 
