@@ -14,12 +14,11 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from flows.cli import custody
 from flows.cli.arguments import (
-    ANSWER,
+    LEDGER_ANSWER,
     AnyDataset,
     Changes,
     Dataset,
-    LedgerURL,
-    Output,
+    LedgerOutput,
     PlanFile,
     Who,
     Why,
@@ -56,8 +55,7 @@ def grant(
     ] = "basic",
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Add to the budget of a dataset."""
     from schemas.plan.identity import check_dataset
@@ -126,8 +124,7 @@ def allow(
     ] = "0",
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Let an analyst spend more of a dataset's grant, and print the analyst's token.
 
@@ -167,8 +164,7 @@ def source(
     changes: Changes = (),
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Record that a plan's survey replaces an earlier survey of its dataset."""
     from schemas.plan import load_plan
@@ -195,8 +191,7 @@ def show(
             "DIR",
         ),
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print grants, charges and what is left."""
     from tasks.explain.account import ledger_text
@@ -223,8 +218,7 @@ def void(
     *,
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Void a reservation that was never drawn, or whose draw was lost before anybody saw it."""
     from tasks.budget.checkpoint import seen_draws
@@ -251,8 +245,7 @@ def reprice(
             help="beta of all past releases together; default: the charged beta",
         ),
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print the joint cost of past releases under tighter composition bounds. This changes nothing.
 
