@@ -207,7 +207,7 @@ def existing_ledger() -> "Ledger":
     return Ledger(ledger_url(), create=False)
 
 
-def require_known(ledger: "Ledger", dataset: str | None) -> None:
+def require_dataset(ledger: "Ledger", dataset: str | None) -> None:
     """Raise ``InputError`` if the ledger lacks this dataset."""
     if dataset and dataset not in ledger.datasets():
         meant = suggestion(dataset, ledger.datasets())

@@ -24,7 +24,7 @@ from flows.cli.arguments import (
     Why,
     existing_ledger,
     file_option,
-    require_known,
+    require_dataset,
     valid_plans,
 )
 
@@ -51,7 +51,7 @@ def check(
     folder = out or published_folder()
     published = folder if folder.is_dir() else None
     if dataset and not (folder / dataset).is_dir():
-        require_known(known, dataset)
+        require_dataset(known, dataset)
     if not published and (out or os.environ.get("DPRELEASE_OUT")):
         raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {folder}")
     words = []

@@ -25,7 +25,7 @@ from flows.cli.arguments import (
     existing_ledger,
     file_option,
     read_changes,
-    require_known,
+    require_dataset,
     valid_plans,
 )
 
@@ -199,7 +199,7 @@ def show(
     loaded = valid_plans(plans, output)
     known = existing_ledger()
     datasets = [dataset] if dataset else known.datasets()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     text = "\n\n".join(ledger_text(known, each, loaded) for each in datasets)
     facts = [
         _budget_facts(known, each) | {"history": [_line(r) for r in known.history(each)]}
@@ -224,7 +224,7 @@ def void(
     from tasks.budget.checkpoint import seen_draws
 
     known = existing_ledger()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     forgotten = name in seen_draws(dataset, release_id)
     known.void(dataset, release_id, name, who=who, why=why, forgotten=forgotten)
     output.answer(
@@ -256,7 +256,7 @@ def reprice(
     from tasks.budget.reprice import reprice_facts
 
     known = existing_ledger()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     try:
         whole = None if beta is None else read_rational(beta)
     except ValueError as error:

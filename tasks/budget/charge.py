@@ -38,7 +38,7 @@ def check_budget(job: ReleaseJob) -> None:
     if ledger:
         ledger.require_sound(dataset)
     for bundle in filter(is_bundle, folders_in(job.folder).values()):
-        require_known(bundle, dataset, ledger)
+        require_charged(bundle, dataset, ledger)
     require_checkpoint(ledger, dataset)
     if ledger is None or ledger.account(dataset) is None:
         if not _may_grant(ledger):
@@ -108,7 +108,7 @@ def require_budget(job: ReleaseJob, ledger: Ledger) -> None:
     ledger.check(_charge_request(job))
 
 
-def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
+def require_charged(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
     A bundle with a damaged or unreadable manifest is identified by the name of its folder.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError, BundleError, DPReleaseError, LostLedgerError
-from tasks.budget.charge import require_known
+from tasks.budget.charge import require_charged
 from tasks.budget.checkpoint import checkpoint_file, seen_draws
 from tasks.bundle.digests import bundle_digest, is_bundle
 from tasks.bundle.folders import folders_in
@@ -52,7 +52,7 @@ def _lost(ledger: Ledger, published: Path) -> tuple[list[BundleReader], list[Bun
     unknown, unrecorded = [], []
     for bundle in filter(is_bundle, folders_in(published).values()):
         try:
-            require_known(bundle, published.name, ledger)
+            require_charged(bundle, published.name, ledger)
         except LostLedgerError:
             manifest = read_manifest(bundle)
             if (manifest.dataset, manifest.release_id) != (published.name, bundle.name):

@@ -213,7 +213,7 @@ class Ledger(LedgerReader):
             names = dataset, release_id, release_name
             charge = _locked_charge(connection, *names)
             if charge is None and forgotten:
-                rules.require_known(dataset, queries.account(connection, dataset))
+                rules.require_account(dataset, queries.account(connection, dataset))
                 others = queries.charges(connection, dataset, release_id).values()
                 # Another plan's digest would bar the release's other charges from being drawn.
                 digest = next((each.plan_digest for each in others), "forgotten")
@@ -310,8 +310,8 @@ def _lock_known(connection: Connection, dataset: str) -> Account:
     """Lock a dataset and return its account; raises ``BudgetError`` if it has no grant."""
     if not queries.lock(connection, dataset):
         # There is no row to lock, so another process may be writing: nothing more is read.
-        rules.require_known(dataset, None)
-    return rules.require_known(dataset, queries.account(connection, dataset))
+        rules.require_account(dataset, None)
+    return rules.require_account(dataset, queries.account(connection, dataset))
 
 
 def _locked_charge(

@@ -179,6 +179,14 @@ def find_charge(
     return None if row is None else _charge_record(row)
 
 
+def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
+    """Dataset, release id, name and digest of every COMMITTED charge; None as digest if it is VOID."""
+    table = tables.charge.c
+    names = select(table.dataset, table.release_id, table.release_name, table.digest)
+    found = connection.execute(names.where(table.state != State.RESERVED.value))
+    return [tuple(row) for row in found]
+
+
 def insert_draw(connection: Connection, charge: ChargeRecord, payload: bytes) -> None:
     """Store a draw and make its charge COMMITTED."""
     connection.execute(insert(tables.draw).values(charge_id=charge.charge_id, payload=payload))

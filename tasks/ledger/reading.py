@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from dpcore.accounting.budget import Budget, total
 from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import check, history, notes, queries, rules
+from tasks.ledger import faults, history, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
@@ -181,7 +181,7 @@ class LedgerReader:
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
         """Dataset, release id, name and digest of every draw; None as digest if it was given up."""
-        return self._read(check.drawn)
+        return self._read(queries.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
@@ -204,7 +204,7 @@ class LedgerReader:
 
     def find_faults(self, dataset: str) -> list[Fault]:
         """The contradictions in the ledger's rows on the dataset; repairs nothing."""
-        return self._read(check.find_faults, dataset)
+        return self._read(faults.find_faults, dataset)
 
 
 def _open(url: str, lock_seconds: float, create: bool) -> Database:
@@ -255,7 +255,7 @@ def chargeable(connection: Connection, request: ChargeRequest) -> tuple[ChargeRe
     first rule that forbids the charges.
     """
     dataset, release_id = request.dataset, request.release_id
-    account = rules.require_known(dataset, queries.account(connection, dataset))
+    account = rules.require_account(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(request, existing)
     charged = ""

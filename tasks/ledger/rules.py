@@ -205,7 +205,7 @@ def require_same_composition(
         )
 
 
-def require_known(dataset: str, account: Account | None) -> Account:
+def require_account(dataset: str, account: Account | None) -> Account:
     """The account; raises ``BudgetError`` for a dataset that has none."""
     if account is None:
         raise BudgetError(

@@ -104,8 +104,7 @@ def test_the_roles_that_it_makes_are_those_that_the_ledger_knows():
     with pytest.raises(LedgerError, match="lacks a right"):
         Ledger(login("publisher")).grant(*granted)
     Ledger(login("officer")).grant(*granted)
-    charges = {"a": Charge(Budget.of(1))}
-    request = ChargeRequest("visits", "r", "p", charges)
+    request = ChargeRequest("visits", "r", "p", {"a": Charge(Budget.of(1))})
     Ledger(login("publisher")).reserve(request, sources=["visits.parquet"])
     with pytest.raises(LedgerError, match="cannot be reached"):
         Ledger(login("prefect"))

@@ -11,6 +11,7 @@ from dpcore.accounting.concentrated import caps
 from dpcore.errors import BudgetError, InputError
 from tasks.ledger import Action, Charge, ChargeRequest, Ledger
 from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "a thesis"}
 QUARTER = {"a": Charge(Budget.of("1/4", "1e-7"))}
@@ -40,11 +41,10 @@ class TestAmounts:
             ledger.allow("visits", analyst, Budget.of(3), **WHO_WHY)
         three, two = ({"a": Charge(Budget.of(alpha))} for alpha in (3, 2))
         ledger.reserve(ChargeRequest("visits", "r1", "p", three, HALF, ANALYST))
-        for check in (ledger.check, ledger.reserve):
-            with pytest.raises(BudgetError, match=r"left 0 of 3 allowed to B\. Analyst"):
-                check(ChargeRequest("visits", "r2", "p", QUARTER, HALF, ANALYST))
-            with pytest.raises(BudgetError, match=r"left 1 of 4 opened to requests"):
-                check(ChargeRequest("visits", "r2", "p", two, HALF, OTHER))
+        request = ChargeRequest("visits", "r2", "p", QUARTER, HALF, ANALYST)
+        refused(ledger, request, BudgetError, r"left 0 of 3 allowed to B\. Analyst")
+        request = ChargeRequest("visits", "r2", "p", two, HALF, OTHER)
+        refused(ledger, request, BudgetError, "left 1 of 4 opened to requests")
         ledger.reserve(ChargeRequest("visits", "r2", "p", QUARTER, HALF, OTHER))
         assert left(ledger, OTHER).alpha == Fraction(11, 4)
         assert ledger.spent("visits").alpha == Fraction(13, 4)

@@ -13,6 +13,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceEvent
 from tasks.ledger import Charge, ChargeRequest, Ledger
 from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 PROMISE = Budget.of("2", "1e-6")
@@ -32,13 +33,12 @@ def test_a_year_of_twelfths_fits_and_no_more(ledger: Ledger):
     for month in range(12):
         ledger.reserve(ChargeRequest("wages", f"m{month}", "p", MONTH))
     assert ledger.remaining("wages") == Budget()
-    for method in (ledger.check, ledger.reserve):
-        with pytest.raises(BudgetError, match=r"rho: asked .*nothing was charged"):
-            method(ChargeRequest("wages", "m12", "p", MONTH))
+    one_more = ChargeRequest("wages", "m12", "p", MONTH)
+    refused(ledger, one_more, BudgetError, r"rho: asked .*nothing was charged")
     assert ledger.spent("wages") == CAPS
     assert ledger.reserve(ChargeRequest("wages", "m3", "p", MONTH)) == []  # a retry pays nothing
     ledger.void("wages", "m5", "a", **WHO_WHY)
-    assert ledger.reserve(ChargeRequest("wages", "m12", "p", MONTH)) == ["a"]
+    assert ledger.reserve(one_more) == ["a"]
 
 
 def test_chances_to_fail_have_a_cap_of_their_own(ledger: Ledger):

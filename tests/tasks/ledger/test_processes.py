@@ -118,10 +118,9 @@ def sixty_four_race(url: str) -> list[dict[str, int]]:
 
 def same_release(url: str) -> list[str]:
     Ledger(url).grant("wages", shares(2), **WHO_WHY)
-    release = {"a": SHARE, "b": SHARE}
+    request = ChargeRequest("wages", "r1", "p", {"a": SHARE, "b": SHARE})
 
     def job() -> str:
-        request = ChargeRequest("wages", "r1", "p", release)
         return "+".join(Ledger(url).reserve(request)) or "nothing"
 
     return compete([job] * 16)
