@@ -50,7 +50,7 @@ def _decide(
         words.append(
             "its bundle is already published or is being published now; withdraw the bundle instead"
         )
-    elif approved and not known.asks(dataset, release_id):
+    elif approved and not known.asks_approval(dataset, release_id):
         words.append(
             "no run of this release asks for an approval: without `publication: {approval: true}` in"
             f" its plan it {'was' if published else 'is'} published without one"

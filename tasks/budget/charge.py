@@ -146,10 +146,8 @@ def reserve_budget(job: ReleaseJob, sources: Collection[str] = ()) -> None:
     if _may_grant(ledger):
         ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
     ledger.reserve(_charge_request(job), sources)
-    if plan.publication.requester:
-        ledger.request(
-            plan.dataset, job.release_id, who=plan.publication.requester, why=plan.publication.title
-        )
+    if who := plan.publication.requester:
+        ledger.record_request(job.dataset, job.release_id, who, why=plan.publication.title)
 
 
 def missing_draws(job: ReleaseJob) -> list[str]:

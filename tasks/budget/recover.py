@@ -126,8 +126,8 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
                 " a second draw, and treat both as spent"
             )
     ledger.record_recovery(*names, who, why)
-    if plan.publication.requester:
-        ledger.request(*names, who=plan.publication.requester, why=plan.publication.title)
+    if requester := plan.publication.requester:
+        ledger.record_request(*names, requester, why=plan.publication.title)
     if given := manifest.approval:
         ledger.decide(*names, True, who=given.who, why=given.why, at=given.at)
     ledger.seal(*names, bundle_digest(bundle.path))

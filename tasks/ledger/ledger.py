@@ -242,14 +242,14 @@ class Ledger(LedgerReader):
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
 
-    def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
+    def record_request(self, dataset: str, release_id: str, who: str, why: str) -> None:
         """Record who asked for a release and why; the first record stays."""
         require_text(who=who, why=why)
         self._note(dataset, release_id, Action.REQUEST, who, why)
 
-    def ask(self, dataset: str, release_id: str) -> None:
+    def ask_approval(self, dataset: str, release_id: str) -> None:
         """Record that the plan of a release requires a decision."""
-        if not self.asks(dataset, release_id):
+        if not self.asks_approval(dataset, release_id):
             self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
 
     def record_recovery(self, dataset: str, release_id: str, who: str, why: str) -> None:

@@ -192,7 +192,7 @@ class LedgerReader:
         with self._database.transaction(write=False) as connection:
             return notes.decision(connection, queries.charges(connection, dataset, release_id))
 
-    def asks(self, dataset: str, release_id: str) -> bool:
+    def asks_approval(self, dataset: str, release_id: str) -> bool:
         """Whether a run of the release requires a decision."""
         with self._database.transaction(write=False) as connection:
             charges = queries.charges(connection, dataset, release_id)

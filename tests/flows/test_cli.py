@@ -214,10 +214,10 @@ def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_
 
     assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
     charge = Charge(Budget.of("3.5"), {"neighbours": "replace-one"})
+    charges = {"people": charge, "pairs": charge}
     known = Ledger(ledger)
     known.grant("survey", Budget.of("16", "1e-5"), who="the board", why="test")
-    both = {"people": charge, "pairs": charge}
-    known.reserve(ChargeRequest("survey", "r1", "another plan", both))
+    known.reserve(ChargeRequest("survey", "r1", "another plan", charges))
     assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
     assert said("ledger", "show") == "The grant covers 1 more release at the price of the last, r1."
     plan_document["operation"] = {"schedule": {"cron": "0 0 1 1 *", "timezone": "Asia/Kathmandu"}}

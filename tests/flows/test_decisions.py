@@ -155,7 +155,7 @@ def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert decide("approve", waiting.id) == 0
     assert "no run of this release asks for an approval" in capsys.readouterr().out
-    waiting.ledger.ask("survey", waiting.id)
+    waiting.ledger.ask_approval("survey", waiting.id)
     assert decide("approve", waiting.id) == 0
     said = capsys.readouterr().out
     assert "asks for an approval" not in said

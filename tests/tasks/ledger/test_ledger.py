@@ -17,10 +17,7 @@ from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
-GAMMA = {
-    "a": Charge(Budget.of("1/10", gamma="1/100")),
-    "b": Charge(Budget.of("1/10", gamma="1/100")),
-}
+GAMMA = dict.fromkeys("ab", Charge(Budget.of("1/10", gamma="1/100")))
 
 
 @pytest.fixture
@@ -241,8 +238,7 @@ class TestReserve:
     def test_a_release_id_stands_for_one_plan_price_and_event(self, ledger, plan, charge, text):
         ledger.reserve(asked("r1", a="1/2"))
         before = ledger.release("wages", "r1")
-        both = {"new": Charge(Budget()), "a": charge}
-        request = ChargeRequest("wages", "r1", plan, both)
+        request = ChargeRequest("wages", "r1", plan, {"new": Charge(Budget()), "a": charge})
         refused(ledger, request, LedgerError, f"{text}.*new release id")
         # Also with nothing in common.
         refused(ledger, asked("r1", "changed", b="1/2"), LedgerError, "another plan")

@@ -68,7 +68,7 @@ def test_who_and_why_must_be_said(drawn, blank):
 
 def test_the_first_request_stays(ledger):
     for who in ("B. Analyst", "E. Else"):
-        ledger.request("wages", "r1", who=who, why="A title")
+        ledger.record_request("wages", "r1", who=who, why="A title")
     lines = [r for r in ledger.history("wages") if r.action is Action.REQUEST]
     assert [(r.who, r.why) for r in lines] == [("B. Analyst", "A title")]
     assert ledger.decision("wages", "r1") is None

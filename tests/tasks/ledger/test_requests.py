@@ -116,7 +116,6 @@ class TestRequests:
         ledger.reserve(ChargeRequest("visits", "r2", "p", SHARE))
 
     def test_a_smaller_fraction_counts_what_was_requested_within_a_larger_one(self, ledger):
-        four = {"a": Charge(Budget.of(4))}
-        ledger.reserve(ChargeRequest("visits", "r1", "p", four, open_fraction=Fraction(1, 2)))
+        ledger.reserve(ChargeRequest("visits", "r1", "p", {"a": Charge(Budget.of(4))}, 5 * TENTH))
         with pytest.raises(BudgetError, match="opened to requests"):
             ledger.reserve(ChargeRequest("visits", "r2", "p", SHARE, open_fraction=TENTH))
