@@ -22,7 +22,7 @@ from typing import Any
 from dpcore.accounting.concentrated import Composition
 from dpcore.errors import BudgetError
 from schemas.plan import Plan
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import ChargeRequest, Ledger, charges_of
 
 GRANT = {"alpha": "2", "beta": "1e-6"}
 COLUMNS = {
@@ -78,9 +78,9 @@ def run_through_a_ledger(plan: Plan, times: int) -> None:
         ledger.grant("table", granted, "benchmark", "composition", composition)
         charges = charges_of(plan)
         for run in range(times):
-            ledger.reserve("table", f"run-{run}", plan.digest, charges)
+            ledger.reserve(ChargeRequest("table", f"run-{run}", plan.digest, charges))
         try:
-            ledger.reserve("table", "one-more", plan.digest, charges)
+            ledger.reserve(ChargeRequest("table", "one-more", plan.digest, charges))
         except BudgetError:
             return
         raise AssertionError("the ledger let a plan overspend its grant")

@@ -6,10 +6,10 @@
     |   +-- DataError             the survey table does not have the declared form
     |   +-- UnreadableError       this user may not read a file or folder, or the disk fails
     |   +-- UnmeasuredError       a question relates columns that were not measured together
-    +-- BudgetError           exit code 3: the privacy budget does not allow the request
+    +-- BudgetError           exit code 3: the budget does not cover the release, or is of another kind
     +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
-    +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
+    +-- BundleError           exit code 6: a bundle is damaged or was changed, or contradicts the ledger
     +-- LedgerError               the ledger contradicts the request
     |   +-- UnusableLedgerError       it cannot be reached, read or written, or is damaged
     |   +-- LostLedgerError           an old copy, or the wrong one: it lacks what was published
@@ -54,7 +54,7 @@ class UnmeasuredError(InputError):
 
 
 class BudgetError(DPReleaseError):
-    """The privacy budget does not allow the request: too little is left, or it is of another kind."""
+    """The budget does not cover the release, or was granted for another unit or composition."""
 
     exit_code = 3
 
@@ -88,7 +88,7 @@ class LostLedgerError(LedgerError):
 
 
 class BundleError(DPReleaseError):
-    """A bundle is incomplete, was changed, or contradicts the ledger."""
+    """A bundle is damaged or was changed, or contradicts the ledger."""
 
     exit_code = 6
 

@@ -95,8 +95,8 @@ def ad_hoc(
         maps=tuple(maps),
         models=tuple(models),
     )
-    chosen, part = select_releases(plan, releases, alpha, title, requester, said)
-    job = ReleaseJob(chosen, own_release_id(plan), open_fraction=part)
+    chosen, open_fraction = select_releases(plan, releases, alpha, title, requester, said)
+    job = ReleaseJob(chosen, own_release_id(plan), open_fraction=open_fraction)
     ledger = ledger_if_any()
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
     # A run that has charged its release continues with it, even if others published an answer since.
@@ -105,7 +105,7 @@ def ad_hoc(
             ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one
         if before := asked_before(chosen, plan, ledger):
             show_earlier(str(before))
-            earlier = ReleaseJob(before.plan, before.release_id, open_fraction=part)
+            earlier = ReleaseJob(before.plan, before.release_id, open_fraction=open_fraction)
             require_approved(earlier, ledger.decision(chosen.dataset, before.release_id))
             return carry_out(earlier)
     show_explanation(chosen)

@@ -17,7 +17,7 @@ def await_approval(job: ReleaseJob, made: PreparedBundle) -> None:
     decision = ledger.decision(job.dataset, job.release_id)
     if job.plan.publication.approval:
         # Recorded first, because `dprelease approve` looks here for a waiting run.
-        ledger.ask(job.dataset, job.release_id)
+        ledger.ask_approval(job.dataset, job.release_id)
         if in_flow_run():
             from flows.operation.form import ask_in_form
 

@@ -79,7 +79,7 @@ def deployed_run() -> FlowRun:
         )
     if ledger := ledger_if_any():
         # From now on no plan grants itself its budget: people who start runs here may not grant.
-        ledger.share()
+        ledger.mark_served()
     return run
 
 

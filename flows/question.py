@@ -40,7 +40,7 @@ def select_releases(
     requester: str,
     said: Said = NOTHING,
 ) -> tuple[Plan, Fraction]:
-    """The plan that answers the request, and the part of the grant that all requests may spend.
+    """The plan that answers the request, and the ``open_fraction`` of its ``ReleaseJob``.
 
     Without a title, the text of the wishes becomes the title.  Raises ``InputError`` for an impossible
     choice, or one that the plan does not open.

@@ -38,7 +38,7 @@ from benchmarks.scale.width import Plan, command, kinds_of_people, write, write_
 from benchmarks.startup import ROOT
 from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 
 FAIR = ROOT / "deployments" / "plans" / "fair.yaml"
 
@@ -126,7 +126,7 @@ def grown(name: str, size: int, folder: Path) -> Path:
         ledger.grant(f"made-up-{name}", Budget.of(**granted), who="nobody", why="a measurement")
         for i in range(size):
             charge = {"a": Charge(Budget.of("1e-6"), {"neighbours": "replace-one"})}
-            ledger.reserve(f"made-up-{name}", f"r{i}", "a plan", charge)
+            ledger.reserve(ChargeRequest(f"made-up-{name}", f"r{i}", "a plan", charge))
             ledger.commit(f"made-up-{name}", f"r{i}", "a", Noisy(np.array([1])))
     return write_plan(name, frame, plan, folder, "1")
 

@@ -28,6 +28,7 @@ from flows.cli import (
     sign,
     verify,
 )
+from flows.cli.arguments import LedgerOption
 
 HELP = ("--help", "-h")
 EXIT_CODES = {
@@ -76,8 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app.help_print(given, console=app.error_console)
             return InputError.exit_code
         # Set for all commands, because steps open the ledger that the environment names, even in a flow.
-        if url := bound.arguments.get("ledger"):
-            os.environ["DPRELEASE_LEDGER"] = url
+        for options in bound.arguments.values():
+            if isinstance(options, LedgerOption) and options.ledger:
+                os.environ["DPRELEASE_LEDGER"] = options.ledger
         command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         early = given[0].startswith("-") and len(given) > 1

@@ -1,46 +1,40 @@
 """``dprelease approve`` and ``dprelease reject``: a disclosure officer's decision."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli.arguments import ANSWER, Dataset, LedgerURL, Output
+from flows.cli.arguments import LEDGER_ANSWER, Dataset, LedgerOutput
 
 Waiting = Annotated[str, Parameter(name="RELEASE_ID", help="the id of the waiting run")]
-Who = Annotated[str, Parameter(metavar="WHO", help="the officer's name; it is published")]
-Why = Annotated[str, Parameter(metavar="WHY", help="the reason; it is published")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Officer:
+    """Who decides, and why."""
+
+    who: Annotated[str, Parameter(metavar="WHO", help="the officer's name; it is published")]
+    why: Annotated[str, Parameter(metavar="WHY", help="the reason; it is published")]
 
 
 def approve(
-    dataset: Dataset,
-    release_id: Waiting,
-    /,
-    *,
-    who: Who,
-    why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    dataset: Dataset, release_id: Waiting, /, *, by: Officer, output: LedgerOutput = LEDGER_ANSWER
 ) -> None:
     """Allow a drawn release to be published."""
-    _decide(dataset, release_id, True, who, why, output)
+    _decide(dataset, release_id, True, by, output)
 
 
 def reject(
-    dataset: Dataset,
-    release_id: Waiting,
-    /,
-    *,
-    who: Who,
-    why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    dataset: Dataset, release_id: Waiting, /, *, by: Officer, output: LedgerOutput = LEDGER_ANSWER
 ) -> None:
     """Forbid the publication of a drawn release; its budget stays spent."""
-    _decide(dataset, release_id, False, who, why, output)
+    _decide(dataset, release_id, False, by, output)
 
 
 def _decide(
-    dataset: str, release_id: str, approved: bool, who: str, why: str, output: Output
+    dataset: str, release_id: str, approved: bool, by: Officer, output: LedgerOutput
 ) -> None:
     from schemas.plan.identity import check_dataset, check_release_id
     from tasks.ledger import Ledger
@@ -49,14 +43,14 @@ def _decide(
     check_dataset(dataset)
     check_release_id(release_id)
     known = Ledger(ledger_url(), create=False)
-    decision = known.decide(dataset, release_id, approved, who=who, why=why)
+    decision = known.decide(dataset, release_id, approved, by.who, by.why)
     words = [f"{dataset} {release_id}: {decision}"]
     published = bool(known.seals(dataset, release_id))
     if published and not approved:
         words.append(
             "its bundle is already published or is being published now; withdraw the bundle instead"
         )
-    elif approved and not known.asks(dataset, release_id):
+    elif approved and not known.asks_approval(dataset, release_id):
         words.append(
             "no run of this release asks for an approval: without `publication: {approval: true}` in"
             f" its plan it {'was' if published else 'is'} published without one"

@@ -27,15 +27,6 @@ Changes = Annotated[
         help="replace a value of the plan, such as source=PATH or rows=1000; may be repeated",
     ),
 ]
-LedgerURL = Annotated[
-    str | None,
-    Parameter(
-        name="--ledger",
-        metavar="URL",
-        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: DPRELEASE_LEDGER, or a"
-        " file in dprelease's home",
-    ),
-]
 Out = Annotated[
     Path | None,
     Parameter(metavar="DIR", help="the folder of bundles; default: DPRELEASE_OUT, or published"),
@@ -135,7 +126,36 @@ class Output(Progress):
         print(json.dumps(facts, indent=2, allow_nan=False, default=str) if self.as_json else text)
 
 
-LINES, ANSWER = Progress(), Output()
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LedgerOption:
+    """The ledger that a command uses; ``main`` puts it into the environment before the command runs."""
+
+    ledger: Annotated[
+        str | None,
+        Parameter(
+            name="--ledger",
+            metavar="URL",
+            help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: DPRELEASE_LEDGER, or a"
+            " file in dprelease's home",
+        ),
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LedgerProgress(Progress, LedgerOption):
+    """The options of ``Progress``, and the ledger."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LedgerOutput(Output, LedgerOption):
+    """The options of ``Output``, and the ledger."""
+
+
+ANSWER = Output()
+DEFAULT_LEDGER, LINES, LEDGER_ANSWER = LedgerOption(), LedgerProgress(), LedgerOutput()
 
 
 def read_changes(changes: tuple[str, ...]) -> dict[str, Any]:
@@ -187,7 +207,7 @@ def existing_ledger() -> "Ledger":
     return Ledger(ledger_url(), create=False)
 
 
-def require_known(ledger: "Ledger", dataset: str | None) -> None:
+def require_dataset(ledger: "Ledger", dataset: str | None) -> None:
     """Raise ``InputError`` if the ledger lacks this dataset."""
     if dataset and dataset not in ledger.datasets():
         meant = suggestion(dataset, ledger.datasets())

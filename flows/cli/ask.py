@@ -46,13 +46,13 @@ def ask(
     if wishes == NO_WISHES:
         raise InputError("ask for something: --table, --mean, --model or another wish")
     known = existing_ledger()
-    chosen, part = select_releases(plan, [], alpha, title, analyst, wishes.said())
+    chosen, open_fraction = select_releases(plan, [], alpha, title, analyst, wishes.said())
     allowance = known.allowance(chosen.dataset, chosen.publication.requester)
     if before := asked_before(chosen, plan, known):
-        job = ReleaseJob(before.plan, before.release_id, open_fraction=part)
+        job = ReleaseJob(before.plan, before.release_id, open_fraction=open_fraction)
         output.note(str(before))
     else:
-        job = ReleaseJob(chosen, question_id(chosen, plan, known), open_fraction=part)
+        job = ReleaseJob(chosen, question_id(chosen, plan, known), open_fraction=open_fraction)
         if not output.as_json:
             print(question_text(chosen, known), flush=True)
         require_budget(job, known)

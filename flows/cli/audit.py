@@ -6,13 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from dpcore.errors import AuditError, InputError
-from flows.cli.arguments import (
-    ANSWER,
-    Changes,
-    Output,
-    PlanFile,
-    read_changes,
-)
+from flows.cli.arguments import ANSWER, Changes, Output, PlanFile, read_changes
 
 
 def audit(

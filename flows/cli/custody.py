@@ -12,18 +12,19 @@ from cyclopts import Parameter
 
 from dpcore.errors import BundleError, InputError, LedgerError, LostLedgerError
 from flows.cli.arguments import (
-    ANSWER,
+    DEFAULT_LEDGER,
+    LEDGER_ANSWER,
     AnyDataset,
     Dataset,
-    LedgerURL,
+    LedgerOption,
+    LedgerOutput,
     Out,
-    Output,
     Plans,
     Who,
     Why,
     existing_ledger,
     file_option,
-    require_known,
+    require_dataset,
     valid_plans,
 )
 
@@ -37,8 +38,7 @@ def check(
     *,
     out: Out = None,
     plans: Plans = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Check that ledger, draws and bundles agree. This changes nothing."""
     from tasks.budget.reconcile import reconcile
@@ -51,7 +51,7 @@ def check(
     folder = out or published_folder()
     published = folder if folder.is_dir() else None
     if dataset and not (folder / dataset).is_dir():
-        require_known(known, dataset)
+        require_dataset(known, dataset)
     if not published and (out or os.environ.get("DPRELEASE_OUT")):
         raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {folder}")
     words = []
@@ -85,8 +85,7 @@ def metrics(
         Path | None, file_option("the file of events; default: DPRELEASE_EVENTS, if it is set")
     ] = None,
     plans: Plans = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print budgets, releases, runs, notices and the time of steps as OpenMetrics."""
     from tasks.budget.metrics import metrics_text
@@ -108,8 +107,7 @@ def checkpoint(
     file: Annotated[Path | None, Parameter(help="default: DPRELEASE_CHECKPOINT")] = None,
     /,
     *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Write a list of the draws in the ledger, by which an old copy of the ledger can be detected."""
     from tasks.budget.checkpoint import checkpoint_file, lost_draws, write_checkpoint
@@ -132,8 +130,7 @@ def backup(
     file: Annotated[Path, Parameter(help="must not exist")],
     /,
     *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Copy the ledger to a new file (SQLite)."""
     existing_ledger().copy_to(file)
@@ -144,11 +141,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, Parameter(help="the backup")],
-    /,
-    *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    file: Annotated[Path, Parameter(help="the backup")], /, *, output: LedgerOutput = LEDGER_ANSWER
 ) -> None:
     """Restore the ledger from a backup, if there is no ledger (SQLite)."""
     from tasks.budget.checkpoint import checkpoint_file, lost_draws
@@ -201,8 +194,7 @@ def recover(
     out: Out = None,
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Enter bundles of a dataset that are missing in the ledger, with their draws."""
     from schemas.plan.identity import check_dataset
@@ -234,7 +226,7 @@ def roles(
             negative="", help="make the ledger if there is none, and run the SQL as its owner"
         ),
     ] = False,
-    ledger: LedgerURL = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
 ) -> None:
     """Print SQL that makes two roles, for publishers and for officers (PostgreSQL)."""
     from tasks.ledger import Ledger

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpcore.errors import InputError
-from flows.cli.arguments import ANSWER, LedgerURL, Output, file_option, write_file
+from flows.cli.arguments import LEDGER_ANSWER, LedgerOutput, file_option, write_file
 
 
 def evaluate(
@@ -50,8 +50,7 @@ def evaluate(
     page: Annotated[
         Path | None, file_option("also write the results as a page, with charts")
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Compare a synthetic table with the real one, without noise: for public test tables only."""
     from tasks.evaluate.compare import evaluate as compare

@@ -6,14 +6,7 @@ from cyclopts import Parameter
 
 from dpcore.accounting.budget import total
 from dpcore.errors import BudgetError, InputError
-from flows.cli.arguments import (
-    ANSWER,
-    Changes,
-    LedgerURL,
-    Output,
-    PlanFile,
-    read_changes,
-)
+from flows.cli.arguments import LEDGER_ANSWER, Changes, LedgerOutput, Output, PlanFile, read_changes
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -46,8 +39,7 @@ def explain(
             help="family of the model of --analysis: linear (the default), logistic or Poisson"
         ),
     ] = "gaussian",
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print cost and accuracy. This opens no data."""
     from schemas.plan import load_plan

@@ -14,19 +14,18 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from flows.cli import custody
 from flows.cli.arguments import (
-    ANSWER,
+    LEDGER_ANSWER,
     AnyDataset,
     Changes,
     Dataset,
-    LedgerURL,
-    Output,
+    LedgerOutput,
     PlanFile,
     Who,
     Why,
     existing_ledger,
     file_option,
     read_changes,
-    require_known,
+    require_dataset,
     valid_plans,
 )
 
@@ -56,8 +55,7 @@ def grant(
     ] = "basic",
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Add to the budget of a dataset."""
     from schemas.plan.identity import check_dataset
@@ -126,8 +124,7 @@ def allow(
     ] = "0",
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Let an analyst spend more of a dataset's grant, and print the analyst's token.
 
@@ -167,8 +164,7 @@ def source(
     changes: Changes = (),
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Record that a plan's survey replaces an earlier survey of its dataset."""
     from schemas.plan import load_plan
@@ -195,8 +191,7 @@ def show(
             "DIR",
         ),
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print grants, charges and what is left."""
     from tasks.explain.account import ledger_text
@@ -204,7 +199,7 @@ def show(
     loaded = valid_plans(plans, output)
     known = existing_ledger()
     datasets = [dataset] if dataset else known.datasets()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     text = "\n\n".join(ledger_text(known, each, loaded) for each in datasets)
     facts = [
         _budget_facts(known, each) | {"history": [_line(r) for r in known.history(each)]}
@@ -223,14 +218,13 @@ def void(
     *,
     who: Who,
     why: Why,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Void a reservation that was never drawn, or whose draw was lost before anybody saw it."""
     from tasks.budget.checkpoint import seen_draws
 
     known = existing_ledger()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     forgotten = name in seen_draws(dataset, release_id)
     known.void(dataset, release_id, name, who=who, why=why, forgotten=forgotten)
     output.answer(
@@ -251,8 +245,7 @@ def reprice(
             help="beta of all past releases together; default: the charged beta",
         ),
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Print the joint cost of past releases under tighter composition bounds. This changes nothing.
 
@@ -263,7 +256,7 @@ def reprice(
     from tasks.budget.reprice import reprice_facts
 
     known = existing_ledger()
-    require_known(known, dataset)
+    require_dataset(known, dataset)
     try:
         whole = None if beta is None else read_rational(beta)
     except ValueError as error:

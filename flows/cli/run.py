@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from dpcore.errors import InputError, ServerError
-from flows.cli.arguments import (
-    ANSWER,
-    Changes,
-    LedgerURL,
-    Out,
-    Output,
-    PlanFile,
-    read_changes,
-)
+from flows.cli.arguments import LEDGER_ANSWER, Changes, LedgerOutput, Out, PlanFile, read_changes
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -43,8 +35,7 @@ def run(
         ),
     ] = None,
     out: Out = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Publish a release and print the path of its bundle."""
     from schemas.plan import load_plan

@@ -8,15 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpcore.errors import BudgetError, InputError, ServerError
-from flows.cli.arguments import (
-    ANSWER,
-    LINES,
-    LedgerURL,
-    Out,
-    Output,
-    Plans,
-    Progress,
-)
+from flows.cli.arguments import LEDGER_ANSWER, LINES, LedgerOutput, LedgerProgress, Out, Plans
 
 RUNS_AT_ONCE = 2
 GARBAGE_OF_A_SERVICE = 700  # as usual in Python: each client of the server leaves a megabyte of it
@@ -35,8 +27,7 @@ def serve(
     runs_at_once: RunsAtOnce = RUNS_AT_ONCE,
     out: Out = None,
     port: Annotated[int, Parameter(metavar="N", help="of the server; default: 4200")] = 4200,
-    ledger: LedgerURL = None,
-    progress: Progress = LINES,
+    progress: LedgerProgress = LINES,
 ) -> None:
     """Run a Prefect server and a worker for a folder of plans."""
     from flows.deployment import serve as service
@@ -53,8 +44,7 @@ def deploy(
     *,
     plans: Plans = None,
     runs_at_once: RunsAtOnce = RUNS_AT_ONCE,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Deploy a folder of plans to a Prefect server that is running."""
     _check(runs_at_once)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from flows.cli.arguments import ANSWER, Bundle, LedgerURL, Output, file_option
+from flows.cli.arguments import LEDGER_ANSWER, Bundle, LedgerOutput, file_option
 
 
 def verify(
@@ -14,8 +14,7 @@ def verify(
     public_key: Annotated[
         Path | None, file_option("also check the signature with this Ed25519 key in PEM form")
     ] = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
+    output: LedgerOutput = LEDGER_ANSWER,
 ) -> None:
     """Check that a bundle is complete and unchanged, and charged to the ledger."""
     from tasks.bundle.sign import read_public_key, verify_signature

@@ -103,7 +103,7 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
         if plans:
             deployed.append(_deploy(client, audit, "audit-a-plan", choices={"plan": list(plans)}))
         if ledger := ledger_if_any():
-            ledger.share()
+            ledger.mark_served()
             _pause_exhausted(client, plans, ledger)
         kept = {f"release/{name}" for name in plans_in(folder)} | {*deployed}
         _remove_others(client, kept | (FORMS if refused else set()))

@@ -16,7 +16,7 @@ from flows.operation.identity import WORDS
 if TYPE_CHECKING:
     from tasks.ledger import Ledger
 
-KEY = "approval"
+APPROVAL = "approval"
 """The names of a run's forms for decisions begin with this."""
 
 CONSENT = "consent"
@@ -38,7 +38,7 @@ def record_decisions() -> None:
 
     async def recorded(session: Any, flow_run_input: Any) -> Any:
         name, of, last = flow_run_input.key.partition("-response")  # Prefect's name for an answer
-        forms = {f"suspended-{KEY}": _record, f"suspended-{CONSENT}-": _proven}
+        forms = {f"suspended-{APPROVAL}": _record, f"suspended-{CONSENT}-": _proven}
         take = next((forms[each] for each in forms if name.startswith(each)), None)
         if of and not last and take:
             run = await flow_runs.read_flow_run(session, flow_run_input.flow_run_id)

@@ -16,7 +16,7 @@ from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
 from dpcore.errors import InputError
-from flows.operation.decisions import CONSENT, KEY
+from flows.operation.decisions import APPROVAL, CONSENT
 from flows.operation.lost import say_that_it_waits
 from flows.operation.once import notify_once
 from schemas.plan import Plan
@@ -63,7 +63,7 @@ def ask_in_form(job: ReleaseJob, made: PreparedBundle, known: Decision | None) -
     here; raises ``LedgerError`` if it contradicts an earlier one.
     """
     # An answered form is read even if a decision is known, because it may contradict the decision.
-    if not deployment.id or (known and True not in _answers(KEY)):
+    if not deployment.id or (known and True not in _answers(APPROVAL)):
         return known
     show_preview(job, made)
     waits = "waits for a disclosure officer"
@@ -74,7 +74,7 @@ def ask_in_form(job: ReleaseJob, made: PreparedBundle, known: Decision | None) -
             f" `{job.dataset}`. Read the artifact `approval-preview` of this run first."
         ),
         timeout=job.plan.operation.decide_within * DAY,
-        key=KEY,
+        key=APPROVAL,
     )
     return record_decision(job, review)
 

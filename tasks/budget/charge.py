@@ -17,7 +17,7 @@ from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
-from tasks.ledger import Ledger, charges_of, ledger_if_any
+from tasks.ledger import ChargeRequest, Ledger, charges_of, ledger_if_any
 from tasks.ledger.runs_and_grant import no_grant, require_grant
 from tasks.workplace.home import ledger_url
 from tasks.workplace.job import ReleaseJob
@@ -28,7 +28,7 @@ from tasks.workplace.step import log_line, step
 
 @step("check budget")
 def check_budget(job: ReleaseJob) -> None:
-    """Raise the error that reserving would raise, before any private value is read; write nothing.
+    """Check ledger and budget before any private value is read; write nothing.
 
     Every bundle of the dataset must be a release in the ledger, with the same draws; otherwise the
     ledger was lost, is an old copy, or is the wrong one.
@@ -38,7 +38,7 @@ def check_budget(job: ReleaseJob) -> None:
     if ledger:
         ledger.require_sound(dataset)
     for bundle in filter(is_bundle, folders_in(job.folder).values()):
-        require_known(bundle, dataset, ledger)
+        require_charged(bundle, dataset, ledger)
     require_checkpoint(ledger, dataset)
     if ledger is None or ledger.account(dataset) is None:
         if not _may_grant(ledger):
@@ -85,10 +85,17 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
     ledger.require_own(plan.dataset, sources)
 
 
-def _due_ending(release_id: str) -> str:
-    """The end of a scheduled run's id, which states its due time; empty for other ids."""
-    due = due_in(release_id)
-    return f"-{due:{STAMP}}" if due else ""
+def _charge_request(job: ReleaseJob) -> ChargeRequest:
+    due = due_in(job.release_id)
+    return ChargeRequest(
+        job.dataset,
+        job.release_id,
+        job.plan.digest,
+        charges_of(job.plan),
+        job.open_fraction,
+        job.plan.publication.requester,
+        ending=f"-{due:{STAMP}}" if due else "",  # a scheduled run's id states its due time
+    )
 
 
 def require_budget(job: ReleaseJob, ledger: Ledger) -> None:
@@ -96,16 +103,12 @@ def require_budget(job: ReleaseJob, ledger: Ledger) -> None:
     account, plan = ledger.account(job.dataset), job.plan
     if account is None:
         return
-    if set(ledger.release(job.dataset, job.release_id)) != set(
-        plan.built
-    ):  # else nothing is charged
+    if {*ledger.release(job.dataset, job.release_id)} != {*plan.built}:  # else nothing is charged
         require_grant(plan, account)
-    names = plan.dataset, job.release_id, plan.digest
-    asks = job.open_fraction, plan.publication.requester, _due_ending(job.release_id)
-    ledger.check(*names, charges_of(plan), *asks)
+    ledger.check(_charge_request(job))
 
 
-def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
+def require_charged(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
     A bundle with a damaged or unreadable manifest is identified by the name of its folder.
@@ -142,13 +145,9 @@ def reserve_budget(job: ReleaseJob, sources: Collection[str] = ()) -> None:
     why = "first use of the dataset"
     if _may_grant(ledger):
         ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
-    names = plan.dataset, job.release_id, plan.digest
-    asks = job.open_fraction, plan.publication.requester, _due_ending(job.release_id)
-    ledger.reserve(*names, charges_of(plan), sources, *asks)
-    if plan.publication.requester:
-        ledger.request(
-            plan.dataset, job.release_id, who=plan.publication.requester, why=plan.publication.title
-        )
+    ledger.reserve(_charge_request(job), sources)
+    if who := plan.publication.requester:
+        ledger.record_request(job.dataset, job.release_id, who, why=plan.publication.title)
 
 
 def missing_draws(job: ReleaseJob) -> list[str]:

@@ -2,7 +2,7 @@
 
 A bundle proves what was charged and drawn: its plan has the prices, and its draws are stored byte for
 byte.  So nothing is drawn a second time, and the budget counts as spent again.  Its manifest says
-whether the release counts against the part open to requests, and against the requester's allowance.
+whether the release counts against the fraction open to requests, and against the requester's allowance.
 Bundles do not contain grants and allowances, which must be entered first.
 """
 
@@ -14,14 +14,14 @@ from pathlib import Path
 
 from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError, BundleError, DPReleaseError, LostLedgerError
-from tasks.budget.charge import require_known
+from tasks.budget.charge import require_charged
 from tasks.budget.checkpoint import checkpoint_file, seen_draws
 from tasks.bundle.digests import bundle_digest, is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.reader import BundleReader
 from tasks.bundle.sign import signing_key, verify_signature
 from tasks.bundle.verify import is_unrecorded, read_manifest, verify_files
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import ChargeRequest, Ledger, charges_of
 from tasks.ledger.records import exact_text
 
 
@@ -52,7 +52,7 @@ def _lost(ledger: Ledger, published: Path) -> tuple[list[BundleReader], list[Bun
     unknown, unrecorded = [], []
     for bundle in filter(is_bundle, folders_in(published).values()):
         try:
-            require_known(bundle, published.name, ledger)
+            require_charged(bundle, published.name, ledger)
         except LostLedgerError:
             manifest = read_manifest(bundle)
             if (manifest.dataset, manifest.release_id) != (published.name, bundle.name):
@@ -114,11 +114,11 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    # The whole grant, because the release was within the plan's part when it was made.
-    part = Fraction(1) if manifest.request else None
+    # The whole grant, because the release was within the open fraction when it was made.
+    open_fraction = Fraction(1) if manifest.request else None
     analyst = plan.publication.requester if manifest.request == "allowance" else None
-    digest = manifest.plan_digest
-    ledger.reserve(*names, digest, charges_of(plan), part=part, analyst=analyst)
+    charged = *names, manifest.plan_digest, charges_of(plan)
+    ledger.reserve(ChargeRequest(*charged, open_fraction, analyst))
     for name, noisy in draws.items():
         if ledger.commit(*names, name, noisy).digest() != noisy.digest():
             raise DPReleaseError(
@@ -126,8 +126,8 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
                 " a second draw, and treat both as spent"
             )
     ledger.record_recovery(*names, who, why)
-    if plan.publication.requester:
-        ledger.request(*names, who=plan.publication.requester, why=plan.publication.title)
+    if requester := plan.publication.requester:
+        ledger.record_request(*names, requester, why=plan.publication.title)
     if given := manifest.approval:
         ledger.decide(*names, True, who=given.who, why=given.why, at=given.at)
     ledger.seal(*names, bundle_digest(bundle.path))

@@ -262,7 +262,7 @@ def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] 
     """How a release was requested; the bundle states this, so that a lost release can be recovered."""
     if any(charge.analyst for charge in charges):
         return "allowance"
-    return "open" if any(charge.part for charge in charges) else None
+    return "open" if any(charge.open_fraction for charge in charges) else None
 
 
 def require_approved(job: ReleaseJob, decision: Decision | None) -> Approval | None:

@@ -39,9 +39,10 @@ it was fixed in time, because a release could influence which of the two runs ne
 >>> ledger.first_grant("wages", Budget.of("1"), who="A. Officer", why="survey year 2025")
 True
 >>> charges = {"by age": Charge(Budget.of("1/3"), {"mechanism": "discrete laplace"})}
->>> ledger.reserve("wages", "2025-q1", "plan-digest", charges)
+>>> request = ChargeRequest("wages", "2025-q1", "plan-digest", charges)
+>>> ledger.reserve(request)
 ['by age']
->>> ledger.reserve("wages", "2025-q1", "plan-digest", charges)  # a retry pays nothing
+>>> ledger.reserve(request)  # a retry pays nothing
 []
 >>> drawn = Noisy(np.array([12, 7, 9]))
 >>> ledger.commit("wages", "2025-q1", "by age", drawn).values.tolist()
@@ -62,6 +63,7 @@ from tasks.ledger.records import (
     Allowance,
     Charge,
     ChargeRecord,
+    ChargeRequest,
     Fault,
     HistoryRecord,
     Releases,
@@ -76,6 +78,7 @@ __all__ = [
     "Allowance",
     "Charge",
     "ChargeRecord",
+    "ChargeRequest",
     "Decision",
     "Fault",
     "HistoryRecord",

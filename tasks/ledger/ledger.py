@@ -6,8 +6,7 @@ A method that writes first locks its dataset, then reads, decides and writes und
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
-from fractions import Fraction
+from collections.abc import Collection
 
 from sqlalchemy import Connection
 
@@ -18,12 +17,13 @@ from dpcore.line.statistic import Noisy
 from schemas.text import look_alikes, may_be_listed, told_apart
 from tasks.ledger import notes, queries, rules
 from tasks.ledger.postgresql import PostgreSQLDatabase
-from tasks.ledger.reading import LedgerReader, chargeable, require_charges
+from tasks.ledger.reading import LedgerReader, chargeable
 from tasks.ledger.records import (
     Account,
     Action,
     Charge,
     ChargeRecord,
+    ChargeRequest,
     State,
     key_of,
     require_text,
@@ -101,7 +101,7 @@ class Ledger(LedgerReader):
             queries.insert_grant(connection, dataset, composition, budget, kept, who, why)
             return True
 
-    def share(self) -> None:
+    def mark_served(self) -> None:
         """Mark the ledger permanently as used by runs of a server."""
         # A ledger in PostgreSQL is always shared, and a publisher has no right to write the mark.
         if not self.shared:
@@ -146,43 +146,31 @@ class Ledger(LedgerReader):
             queries.insert_allowance(connection, *names, amounts, key_of(token), who, why)
         return token
 
-    def reserve(
-        self,
-        dataset: str,
-        release_id: str,
-        plan_digest: str,
-        charges: Mapping[str, Charge],
-        sources: Collection[str] = (),
-        part: Fraction | None = None,
-        analyst: str | None = "",
-        ending: str = "",
-    ) -> list[str]:
+    def reserve(self, request: ChargeRequest, sources: Collection[str] = ()) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
         A charge that exists with the same plan, price and event is kept and not charged again.  Raises
-        ``BudgetError`` if the new charges would overspend the grant or cannot be added to the earlier
-        ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.  ``sources``:
-        the names of the survey to be read; raises ``BudgetError`` if one belongs to another dataset.
-        ``part``: the part of the grant that all requests together may spend; raises ``BudgetError`` if
-        they would spend more.  ``analyst``: the requester, whose allowance must cover the charges, or
-        None for a recovered request that was charged to no allowance.  ``ending``: the end of the id
-        that only one release of the plan may have; raises ``LedgerError`` if another one has it.
-        Afterwards every named charge counts.
+        ``BudgetError`` if the new charges would overspend the grant, the fraction of it that is open to
+        requests or the analyst's allowance, or cannot be added to the earlier ones (``check_addable``),
+        and ``LedgerError`` if an existing charge differs or is void, or if another release has the
+        ending.  ``sources``: the names of the survey to be read; raises ``BudgetError`` if one belongs
+        to another dataset.  Afterwards every named charge counts.
         """
-        require_charges(dataset, release_id, plan_digest, charges)
+        dataset = request.dataset
         with self._database.transaction(write=True) as connection:
             # Before any sum: budget of charges that damage hides would be spent a second time.
             self._database.require_sound(connection, dataset)
             _lock_known(connection, dataset)
-            names = dataset, release_id, plan_digest
-            new, account, charged = chargeable(connection, *names, charges, part, analyst, ending)
-            if new:
-                queries.insert_charges(connection, *names, account.number, new, part, charged)
+            new, account = chargeable(connection, request)
+            if new.charges:
+                queries.insert_charges(connection, new, account.number)
             for source in sources:
-                queries.insert_source(connection, source, dataset, "release plan", release_id)
+                queries.insert_source(
+                    connection, source, dataset, "release plan", request.release_id
+                )
             # Read after the insert, which waits for uncommitted inserts of the same source.
             rules.require_own(dataset, sources, queries.sources(connection))
-            return list(new)
+            return list(new.charges)
 
     def commit(self, dataset: str, release_id: str, release_name: str, noisy: Noisy) -> Noisy:
         """Store a draw with its charge, once; returns the draw to be used from now on.
@@ -225,12 +213,13 @@ class Ledger(LedgerReader):
             names = dataset, release_id, release_name
             charge = _locked_charge(connection, *names)
             if charge is None and forgotten:
-                rules.require_known(dataset, queries.account(connection, dataset))
+                rules.require_account(dataset, queries.account(connection, dataset))
                 others = queries.charges(connection, dataset, release_id).values()
                 # Another plan's digest would bar the release's other charges from being drawn.
                 digest = next((each.plan_digest for each in others), "forgotten")
                 nothing = {release_name: Charge(Budget())}
-                queries.insert_charges(connection, dataset, release_id, digest, 0, nothing)
+                free = ChargeRequest(dataset, release_id, digest, nothing)
+                queries.insert_charges(connection, free, account=0)
                 charge = queries.find_charge(connection, *names)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             rules.require_run_whole(queries.counted(connection, dataset), charge)
@@ -253,14 +242,14 @@ class Ledger(LedgerReader):
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
 
-    def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
+    def record_request(self, dataset: str, release_id: str, who: str, why: str) -> None:
         """Record who asked for a release and why; the first record stays."""
         require_text(who=who, why=why)
         self._note(dataset, release_id, Action.REQUEST, who, why)
 
-    def ask(self, dataset: str, release_id: str) -> None:
+    def ask_approval(self, dataset: str, release_id: str) -> None:
         """Record that the plan of a release requires a decision."""
-        if not self.asks(dataset, release_id):
+        if not self.asks_approval(dataset, release_id):
             self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
 
     def record_recovery(self, dataset: str, release_id: str, who: str, why: str) -> None:
@@ -321,8 +310,8 @@ def _lock_known(connection: Connection, dataset: str) -> Account:
     """Lock a dataset and return its account; raises ``BudgetError`` if it has no grant."""
     if not queries.lock(connection, dataset):
         # There is no row to lock, so another process may be writing: nothing more is read.
-        rules.require_known(dataset, None)
-    return rules.require_known(dataset, queries.account(connection, dataset))
+        rules.require_account(dataset, None)
+    return rules.require_account(dataset, queries.account(connection, dataset))
 
 
 def _locked_charge(

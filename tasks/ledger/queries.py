@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -21,8 +21,8 @@ from tasks.ledger.records import (
     Account,
     Action,
     Allowance,
-    Charge,
     ChargeRecord,
+    ChargeRequest,
     State,
     charge_id,
     read_budget,
@@ -124,38 +124,28 @@ def ids_ending(
     return list(connection.scalars(found))
 
 
-def insert_charges(
-    connection: Connection,
-    dataset: str,
-    release_id: str,
-    plan_digest: str,
-    account: int,
-    charges: Mapping[str, Charge],
-    part: Fraction | None = None,
-    analyst: str = "",
-) -> None:
-    """Append the charges as RESERVED; ``part``: the part of the grant within which they were requested;
-    ``analyst``: the analyst whose allowance is charged."""
-    at = utc_now()
+def insert_charges(connection: Connection, request: ChargeRequest, account: int) -> None:
+    """Append the charges as RESERVED; ``request.analyst`` is the one whose allowance is charged."""
+    at, fraction = utc_now(), request.open_fraction
     rows = [
         {
-            "charge_id": charge_id(dataset, release_id, name),
-            "dataset": dataset,
-            "release_id": release_id,
+            "charge_id": charge_id(request.dataset, request.release_id, name),
+            "dataset": request.dataset,
+            "release_id": request.release_id,
             "release_name": name,
-            "plan_digest": plan_digest,
+            "plan_digest": request.plan_digest,
             "account": account,
             # The strings of a budget include either alpha or rho, but every row has both.
             **{"alpha": "0", "rho": "0"} | charge.budget.as_strings(),
             "event": charge.event_text(),
             "series": charge.series,
             "run": charge.run,
-            "part": "" if part is None else str(part),
-            "analyst": analyst,
+            "part": "" if fraction is None else str(fraction),
+            "analyst": request.analyst,
             "state": State.RESERVED.value,
             "reserved_at": at,
         }
-        for name, charge in charges.items()
+        for name, charge in request.charges.items()
     ]
     connection.execute(insert(tables.charge), rows)
 
@@ -187,6 +177,14 @@ def find_charge(
         select(tables.charge).where(tables.charge.c.charge_id == wanted)
     ).one_or_none()
     return None if row is None else _charge_record(row)
+
+
+def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
+    """Dataset, release id, name and digest of every COMMITTED charge; None as digest if it is VOID."""
+    table = tables.charge.c
+    names = select(table.dataset, table.release_id, table.release_name, table.digest)
+    found = connection.execute(names.where(table.state != State.RESERVED.value))
+    return [tuple(row) for row in found]
 
 
 def insert_draw(connection: Connection, charge: ChargeRecord, payload: bytes) -> None:
@@ -360,6 +358,7 @@ def row_budget(row: Row[Any]) -> Budget:
 def _charge_record(row: Row[Any]) -> ChargeRecord:
     fields = row._asdict()
     amounts = {name: fields.pop(name) for name in ("alpha", "beta", "gamma", "rho")}
+    fields["open_fraction"] = fields.pop("part")
     try:
         fields["event"] = json.loads(fields["event"])
         fields["state"] = State(fields["state"])

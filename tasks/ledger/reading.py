@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from dpcore.accounting.budget import Budget, total
 from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import check, history, notes, queries, rules
+from tasks.ledger import faults, history, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
@@ -25,10 +25,10 @@ from tasks.ledger.records import (
     Allowance,
     Charge,
     ChargeRecord,
+    ChargeRequest,
     Fault,
     HistoryRecord,
     State,
-    require_text,
 )
 from tasks.ledger.sqlite import SQLiteDatabase
 
@@ -116,25 +116,13 @@ class LedgerReader:
                 return Budget()
             return rules.remaining(dataset, account.caps, _spent(connection, dataset, account))
 
-    def check(
-        self,
-        dataset: str,
-        release_id: str,
-        plan_digest: str,
-        charges: Mapping[str, Charge],
-        part: Fraction | None = None,
-        analyst: str = "",
-        ending: str = "",
-    ) -> None:
+    def check(self, request: ChargeRequest) -> None:
         """Raise the error that ``reserve`` would raise now, and write nothing.
 
         For use before any private value is read.  Another process may reserve in between, so only
         ``reserve`` decides.
         """
-        require_charges(dataset, release_id, plan_digest, charges)
-        with self._database.transaction(write=False) as connection:
-            names = dataset, release_id, plan_digest
-            chargeable(connection, *names, charges, part, analyst, ending)
+        self._read(chargeable, request)
 
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
@@ -193,7 +181,7 @@ class LedgerReader:
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
         """Dataset, release id, name and digest of every draw; None as digest if it was given up."""
-        return self._read(check.drawn)
+        return self._read(queries.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
@@ -204,7 +192,7 @@ class LedgerReader:
         with self._database.transaction(write=False) as connection:
             return notes.decision(connection, queries.charges(connection, dataset, release_id))
 
-    def asks(self, dataset: str, release_id: str) -> bool:
+    def asks_approval(self, dataset: str, release_id: str) -> bool:
         """Whether a run of the release requires a decision."""
         with self._database.transaction(write=False) as connection:
             charges = queries.charges(connection, dataset, release_id)
@@ -216,7 +204,7 @@ class LedgerReader:
 
     def find_faults(self, dataset: str) -> list[Fault]:
         """The contradictions in the ledger's rows on the dataset; repairs nothing."""
-        return self._read(check.find_faults, dataset)
+        return self._read(faults.find_faults, dataset)
 
 
 def _open(url: str, lock_seconds: float, create: bool) -> Database:
@@ -244,16 +232,6 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
     )
 
 
-def require_charges(
-    dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
-) -> None:
-    """Raise ``InputError`` unless the names are printable text and the events plain JSON."""
-    require_text(dataset=dataset, release_id=release_id, plan_digest=plan_digest)
-    for name, charge in charges.items():
-        require_text(release_name=name)
-        charge.event_text()  # raises for an event that is not JSON
-
-
 def _require_addable(
     connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
@@ -270,40 +248,33 @@ def _require_addable(
     rules.require_runs_before(dataset, account.number if account else 0, counted, asked)
 
 
-def chargeable(
-    connection: Connection,
-    dataset: str,
-    release_id: str,
-    plan_digest: str,
-    charges: Mapping[str, Charge],
-    part: Fraction | None,
-    analyst: str | None,
-    ending: str,
-) -> tuple[dict[str, Charge], Account, str]:
-    """The charges still to be made, their account, and the analyst whose allowance pays ('' for none).
+def chargeable(connection: Connection, request: ChargeRequest) -> tuple[ChargeRequest, Account]:
+    """The request with only the charges still to be made, and the account that they count against.
 
-    ``analyst``, ``ending``: as in ``Ledger.reserve``.  Raises the error of the first rule that forbids
-    the charges.
+    Its ``analyst`` is then the one whose allowance is charged, '' for none.  Raises the error of the
+    first rule that forbids the charges.
     """
-    account = rules.require_known(dataset, queries.account(connection, dataset))
+    dataset, release_id = request.dataset, request.release_id
+    account = rules.require_account(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
-    new = rules.new_charges(release_id, plan_digest, charges, existing)
+    new = rules.new_charges(request, existing)
     charged = ""
     if new:
-        _require_addable(connection, dataset, plan_digest, new)
+        _require_addable(connection, dataset, request.plan_digest, new)
         asked = total(charge.budget for charge in new.values())
         spent = _spent(connection, dataset, account)
         rules.require_affordable(dataset, release_id, account.caps, spent, asked)
-        if part is not None:
+        if request.open_fraction is not None:
             spent = queries.spent(connection, dataset, account.number, by_requests=True)
-            rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
-            if analyst is not None:
+            opened = account.caps * request.open_fraction
+            rules.require_opened(dataset, release_id, opened, spent, asked)
+            if request.analyst is not None:
                 known = queries.allowances(connection, dataset)
-                charged = rules.require_allowed(dataset, release_id, analyst, known, asked)
-        if ending:
-            made = queries.ids_ending(connection, dataset, plan_digest, ending)
+                charged = rules.require_allowed(dataset, release_id, request.analyst, known, asked)
+        if request.ending:
+            made = queries.ids_ending(connection, dataset, request.plan_digest, request.ending)
             rules.require_same_id(release_id, made)
-    return new, account, charged
+    return replace(request, charges=new, analyst=charged), account
 
 
 def _spent(connection: Connection, dataset: str, account: Account) -> Budget:

@@ -99,6 +99,31 @@ def _event(plan: Plan, name: str) -> Event:
 
 
 @dataclass(frozen=True)
+class ChargeRequest:
+    """The charges of a whole release, which the ledger makes together or refuses.
+
+    ``open_fraction``: as in ``ReleaseJob``.  ``analyst``: the requester, whose allowance must cover the
+    charges, or None for a recovered request that was charged to no allowance.  ``ending``: the end of
+    the id that only one release of the plan may have.
+    """
+
+    dataset: str
+    release_id: str
+    plan_digest: str
+    charges: Mapping[str, Charge]
+    open_fraction: Fraction | None = None
+    analyst: str | None = ""
+    ending: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ``InputError`` unless the names are printable text and the events plain JSON."""
+        require_text(dataset=self.dataset, release_id=self.release_id, plan_digest=self.plan_digest)
+        for name, charge in self.charges.items():
+            require_text(release_name=name)
+            charge.event_text()  # raises for an event that is not JSON
+
+
+@dataclass(frozen=True)
 class ChargeRecord:
     """One charge as the ledger holds it; ``digest`` is the SHA-256 of its committed draw."""
 
@@ -114,7 +139,7 @@ class ChargeRecord:
     reserved_at: str
     series: str = ""
     run: int = 0
-    part: str = ""
+    open_fraction: str = ""
     analyst: str = ""
     committed_at: str | None = None
     digest: str | None = None

@@ -17,6 +17,7 @@ from tasks.ledger.records import (
     Allowance,
     Charge,
     ChargeRecord,
+    ChargeRequest,
     State,
     amount_text,
 )
@@ -24,19 +25,15 @@ from tasks.ledger.records import (
 _COORDINATES = ("alpha", "rho", "beta", "gamma")
 
 
-def new_charges(
-    release_id: str,
-    plan_digest: str,
-    asked: Mapping[str, Charge],
-    existing: Mapping[str, ChargeRecord],
-) -> dict[str, Charge]:
-    """The charges in ``asked`` that the release has not been charged for.
+def new_charges(request: ChargeRequest, existing: Mapping[str, ChargeRecord]) -> dict[str, Charge]:
+    """The requested charges that the release has not been charged for.
 
     Raises ``LedgerError`` if another plan, price or event was charged under this id, because these
     never change.
     """
+    release_id, asked = request.release_id, request.charges
     remedy = "run the changed plan under a new release id"
-    if any(charge.plan_digest != plan_digest for charge in existing.values()):
+    if any(charge.plan_digest != request.plan_digest for charge in existing.values()):
         raise LedgerError(f"release {release_id!r} was charged for another plan: {remedy}")
     for name in (name for name in asked if name in existing):
         if existing[name].state is State.VOID:
@@ -208,7 +205,7 @@ def require_same_composition(
         )
 
 
-def require_known(dataset: str, account: Account | None) -> Account:
+def require_account(dataset: str, account: Account | None) -> Account:
     """The account; raises ``BudgetError`` for a dataset that has none."""
     if account is None:
         raise BudgetError(

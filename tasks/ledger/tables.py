@@ -13,7 +13,7 @@
 
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
 ``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a concentrated
-grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within which it was
+grant, or 0 for all basic ones.  Its ``part`` is empty, or the ``open_fraction`` within which it was
 requested; its ``analyst`` is empty, or the analyst whose allowance it counts against.  The
 allowances of an analyst add up; only the newest ``key``, the SHA-256 of a token, is valid.
 

@@ -17,7 +17,7 @@ from dpcore.errors import LedgerError
 from flows.cli import command_line, main
 from flows.operation import gate, pages
 from flows.operation.lost import POOL
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tests.conftest import ROOT
 from tests.tasks.ledger.test_postgresql import shared_server
 
@@ -104,8 +104,8 @@ def test_the_roles_that_it_makes_are_those_that_the_ledger_knows():
     with pytest.raises(LedgerError, match="lacks a right"):
         Ledger(login("publisher")).grant(*granted)
     Ledger(login("officer")).grant(*granted)
-    charges = {"a": Charge(Budget.of(1))}
-    Ledger(login("publisher")).reserve("visits", "r", "p", charges, sources=["visits.parquet"])
+    request = ChargeRequest("visits", "r", "p", {"a": Charge(Budget.of(1))})
+    Ledger(login("publisher")).reserve(request, sources=["visits.parquet"])
     with pytest.raises(LedgerError, match="cannot be reached"):
         Ledger(login("prefect"))
 

@@ -15,7 +15,7 @@ import yaml
 from dpcore.accounting.budget import Budget
 from flows.cli import main
 from tasks.bundle.verify import read_manifest, verify_budget
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tasks.survey.sources import find_in_package
 from tasks.workplace.home import ledger_url
 from tests.apart import apart
@@ -228,7 +228,7 @@ def test_a_wish_that_the_plan_does_not_open_is_refused(plans, token, ask, wish, 
 @pytest.mark.slow
 def test_what_the_agency_spends_bounds_what_an_analyst_may(plans, token, ask):
     own = {"a": Charge(Budget.of("3.9"), {"neighbours": "replace-one"})}
-    Ledger(ledger_url()).reserve("fair-1978", "own", "p", own)
+    Ledger(ledger_url()).reserve(ChargeRequest("fair-1978", "own", "p", own))
     code, shown, said = ask(*MEAN, token=token)
     assert code == 3
     assert "left 0.1 of 4 granted" in said

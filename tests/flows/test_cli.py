@@ -14,7 +14,7 @@ import pytest
 from dpcore.accounting.budget import Budget
 from flows.cli import main
 from schemas.plan import load_plan
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tests.bare import small_plan
 from tests.conftest import ROOT, write_plan
 from tests.flows.served import BRIEFLY
@@ -70,7 +70,7 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     known = Ledger(ledger)
     known.grant("survey", Budget.of(10, "1e-5"), who="the board", why="test")
     charge = Charge(Budget.of(8, "2e-6"), {"neighbours": "replace-one"})
-    known.reserve("survey", "r0", "another plan", {"people": charge})
+    known.reserve(ChargeRequest("survey", "r0", "another plan", {"people": charge}))
     arguments = ("--ledger", ledger, "--out", plan_path.parent)
     code, out, err = dprelease("run", plan_path, *arguments, capsys=capsys)
     assert (code, out) == (3, "")
@@ -214,9 +214,10 @@ def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_
 
     assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
     charge = Charge(Budget.of("3.5"), {"neighbours": "replace-one"})
+    charges = {"people": charge, "pairs": charge}
     known = Ledger(ledger)
     known.grant("survey", Budget.of("16", "1e-5"), who="the board", why="test")
-    known.reserve("survey", "r1", "another plan", {"people": charge, "pairs": charge})
+    known.reserve(ChargeRequest("survey", "r1", "another plan", charges))
     assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
     assert said("ledger", "show") == "The grant covers 1 more release at the price of the last, r1."
     plan_document["operation"] = {"schedule": {"cron": "0 0 1 1 *", "timezone": "Asia/Kathmandu"}}
@@ -290,7 +291,7 @@ def test_every_command_of_the_ledger_answers_in_json_with_exact_amounts(
     granted = asked("ledger", "grant", "survey", "--epsilon", "1/3", "--delta", "1e-6", *who)
     assert granted["left"] == {"alpha": "1/3", "beta": "1/1000000", "gamma": "0"}
     charge = Charge(Budget.of("1/7"), {"neighbours": "replace-one"})
-    Ledger(ledger).reserve("survey", "r1", "a plan", {"people": charge})
+    Ledger(ledger).reserve(ChargeRequest("survey", "r1", "a plan", {"people": charge}))
     (shown,) = asked("ledger", "show")
     assert shown["spent"]["alpha"] == "1/7"
     assert [line["action"] for line in shown["history"]] == ["grant", "reserve"]

@@ -21,7 +21,7 @@ from flows.deployed import release_due
 from flows.operation.decisions import record_decisions
 from flows.operation.form import Review
 from flows.operation.identity import release_id_of
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -49,7 +49,7 @@ def waiting(plan_path, monkeypatch) -> Iterator[SimpleNamespace]:
         release_id = release_id_of("release", run, name)
         ledger = Ledger(ledger_url())
         ledger.grant("survey", Budget.of(2), who="the board", why="a test")
-        ledger.reserve("survey", release_id, "digest", {"a": Charge(Budget.of(1))})
+        ledger.reserve(ChargeRequest("survey", release_id, "digest", {"a": Charge(Budget.of(1))}))
         ledger.commit("survey", release_id, "a", Noisy(np.array([1])))
 
         def send(decision: str) -> Any:
@@ -155,7 +155,7 @@ def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert decide("approve", waiting.id) == 0
     assert "no run of this release asks for an approval" in capsys.readouterr().out
-    waiting.ledger.ask("survey", waiting.id)
+    waiting.ledger.ask_approval("survey", waiting.id)
     assert decide("approve", waiting.id) == 0
     said = capsys.readouterr().out
     assert "asks for an approval" not in said

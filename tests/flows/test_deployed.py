@@ -141,7 +141,7 @@ def test_a_worker_s_run_grants_nothing_and_says_which_command_does(
     plan, ledger = small_plan(tmp_path), f"sqlite:///{tmp_path}/ledger.sqlite"
     monkeypatch.setenv("DPRELEASE_LEDGER", ledger)
     if served:  # and then nobody's first use does
-        Ledger(ledger).share()
+        Ledger(ledger).mark_served()
     else:
         monkeypatch.setenv(FLOW_RUN, "a run of a worker")
     command = "dprelease ledger grant survey --alpha 2 --who WHO --why WHY"

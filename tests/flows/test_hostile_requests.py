@@ -194,7 +194,7 @@ def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_p
         charge.budget
         for charges in served.ledger.releases("income").values()
         for charge in charges.values()
-        if charge.part
+        if charge.open_fraction
     ]
     assert 4 <= total(asked).alpha <= OPENED
     assert served.ledger.datasets() == datasets

@@ -8,7 +8,7 @@ from httpx import ConnectError
 
 from flows.operation import exhaustion
 from schemas.plan import load_plan
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import ChargeRequest, Ledger, charges_of
 from tests.bare import PLAN
 
 PAGE = 2
@@ -78,6 +78,6 @@ def test_a_release_of_any_name_is_not_taken_for_the_next_one(tmp_path):
     ledger.grant(plan.dataset, plan.budget.granted.budget, who="the board", why="two runs")
     for release_id in ("first", "next"):
         assert exhaustion.covered(plan, ledger)
-        ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
+        ledger.reserve(ChargeRequest(plan.dataset, release_id, plan.digest, charges_of(plan)))
     assert not exhaustion.covered(plan, ledger)
     assert not exhaustion.covered(plan.changed(rows=plan.rows + 1), ledger)

@@ -22,7 +22,7 @@ from tasks.budget.checkpoint import (
     require_checkpoint,
     write_checkpoint,
 )
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tasks.workplace.home import ledger_url
 from tests import bare
 
@@ -42,7 +42,7 @@ def witness(tmp_path, monkeypatch):
 
 
 def draw(ledger: Ledger, release_id: str) -> None:
-    ledger.reserve("wages", release_id, "plan", {"a": Charge(Budget.of("1/100"))})
+    ledger.reserve(ChargeRequest("wages", release_id, "plan", {"a": Charge(Budget.of("1/100"))}))
     ledger.commit("wages", release_id, "a", Noisy(np.array([1, 2])))
 
 

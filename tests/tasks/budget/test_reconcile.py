@@ -18,7 +18,7 @@ from schemas.documents import documents
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
-from tasks.ledger import Charge, Ledger, State, charge_id, tables
+from tasks.ledger import Charge, ChargeRequest, Ledger, State, charge_id, tables
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release
 from tests.tasks.bundle.damage import by_hand
@@ -83,7 +83,7 @@ def test_what_agrees_has_no_faults(ledger, published):
 
 
 def test_a_reservation_without_a_draw(ledger, published):
-    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget.of("1/2"), ROWS)})
+    ledger.reserve(ChargeRequest("survey", "r2", "p", {"people": Charge(Budget.of("1/2"), ROWS)}))
     assert found(ledger, published) == [("r2", "people", "reserved, not drawn")]
     ledger.void("survey", "r2", "people", "A. Officer", "the machine was lost")
     assert found(ledger, published) == []
@@ -142,7 +142,7 @@ def test_a_bundle_without_its_charge(ledger, published, own_home):
 
 
 def test_a_bundle_under_another_name(ledger, published):
-    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget(), ROWS)})
+    ledger.reserve(ChargeRequest("survey", "r2", "p", {"people": Charge(Budget(), ROWS)}))
     ledger.commit("survey", "r2", "people", Noisy(np.array([1])))
     shutil.copytree(published / "survey" / "r1", published / "survey" / "r2")
     assert found(ledger, published) == [("r2", "", "the bundle belongs to another release")]
@@ -175,7 +175,7 @@ def test_a_charge_that_was_changed_by_hand(ledger, published, name, values, says
 
 def test_a_draw_that_was_lost_or_is_too_many(ledger, published):
     identity = charge_id("survey", "r2", "people")
-    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget(), ROWS)})
+    ledger.reserve(ChargeRequest("survey", "r2", "p", {"people": Charge(Budget(), ROWS)}))
     tamper(
         ledger,
         tables.draw.delete().where(tables.draw.c.charge_id == charge_id("survey", "r1", "people")),
@@ -188,7 +188,7 @@ def test_a_draw_that_was_lost_or_is_too_many(ledger, published):
 
 
 def test_a_void_that_nobody_signed(ledger, published):
-    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget(), ROWS)})
+    ledger.reserve(ChargeRequest("survey", "r2", "p", {"people": Charge(Budget(), ROWS)}))
     wanted = tables.charge.c.release_id == "r2"
     tamper(ledger, update(tables.charge).where(wanted).values(state=State.VOID.value))
     assert found(ledger, None) == [("r2", "people", "voided, but without a record of who did so")]
@@ -199,7 +199,7 @@ def test_the_commands_print_faults_and_remedies_and_repair_nothing(published, le
     out = ("--out", str(published))
     assert main(["ledger", "check", *out]) == 0
     assert "agree" in capsys.readouterr().out
-    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget.of("1/2"), ROWS)})
+    ledger.reserve(ChargeRequest("survey", "r2", "p", {"people": Charge(Budget.of("1/2"), ROWS)}))
     history = ledger.history()
     for _ in range(2):
         assert main(["ledger", "check", "survey", *out]) == 6

@@ -9,7 +9,7 @@ from dpcore.errors import LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
 from flows.cli import main
 from tasks.budget.reprice import charged_events, reprice
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 
 TENTH = Charge(Budget.of("0.1"), LaplaceEvent(Fraction(2), Fraction(20)).to_dict())
 
@@ -25,7 +25,7 @@ def ledger(url: str) -> Ledger:
     ledger.grant("wages", Budget.of(20, "0.01"), who="A. Officer", why="test")
     for quarter in range(20):
         charges = {f"table {number}": TENTH for number in range(5)}
-        ledger.reserve("wages", f"q{quarter:02}", "digest", charges)
+        ledger.reserve(ChargeRequest("wages", f"q{quarter:02}", "digest", charges))
     return ledger
 
 
@@ -57,7 +57,7 @@ def test_a_voided_reservation_does_not_count(ledger: Ledger):
 @pytest.mark.slow
 def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
     unknown = Charge(Budget.of("0.1"), {"event": "telepathy", "neighbours": "replace-one"})
-    ledger.reserve("wages", "q99", "digest", {"minds": unknown})
+    ledger.reserve(ChargeRequest("wages", "q99", "digest", {"minds": unknown}))
     with pytest.raises(LedgerError, match=r"'minds' in release 'q99' has .* unknown kind"):
         reprice(ledger, "wages", Fraction(1, 10**6))
 

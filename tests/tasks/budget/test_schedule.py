@@ -16,7 +16,7 @@ from flows.cli import main
 from flows.operation.identity import release_id_of
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tests.bare import leave_out_audits, small_plan
 
 MONTHLY = """
@@ -46,7 +46,7 @@ def spend(ledger: Ledger, plan: Plan, *release_ids: str, alpha: str = "1") -> No
     ledger.first_grant(plan.dataset, plan.budget.granted.budget, "the board", "test")
     for name in release_ids:
         charge = Charge(Budget.of(alpha), ROWS)
-        ledger.reserve(plan.dataset, name, "a plan", {"people": charge})
+        ledger.reserve(ChargeRequest(plan.dataset, name, "a plan", {"people": charge}))
         ledger.commit(plan.dataset, name, "people", Noisy(np.array([1])))
 
 
@@ -99,7 +99,7 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     due = datetime(2026, 12, 1, 6, tzinfo=UTC)
     ledger.first_grant(plan.dataset, plan.budget.granted.budget, "the board", "test")
     charges = {"people": Charge(Budget.of(1), ROWS)}
-    ledger.reserve(plan.dataset, "plan-20261201-060000", "a plan", charges)
+    ledger.reserve(ChargeRequest(plan.dataset, "plan-20261201-060000", "a plan", charges))
     assert late_releases(plan, path, ledger, due + DRAWN_WITHIN) == []
     (fault,) = late_releases(plan, path, ledger, due + DRAWN_WITHIN + timedelta(seconds=1))
     assert fault.release_id == "plan-20261201-060000"

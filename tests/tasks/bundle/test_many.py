@@ -7,7 +7,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
 from schemas.plan import load_plan
 from tasks.bundle.publish import drawn_plan
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import ChargeRequest, Ledger, charges_of
 from tasks.workplace.home import ledger_url
 from tasks.workplace.job import ReleaseJob
 from tests import bare
@@ -31,7 +31,7 @@ def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):
         monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/{name}.db")
         ledger = Ledger(ledger_url())
         if ledger.first_grant("survey", Budget.of(2), "the board", "a test"):
-            ledger.reserve("survey", "r1", plan.digest, charges_of(plan))
+            ledger.reserve(ChargeRequest("survey", "r1", plan.digest, charges_of(plan)))
             for release in plan.built:
                 draw = Noisy(np.array([len(seen) + 5, 7]))
                 ledger.commit("survey", "r1", release, draw)

@@ -9,12 +9,13 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import caps
 from dpcore.errors import BudgetError, InputError
-from tasks.ledger import Action, Charge, Ledger
+from tasks.ledger import Action, Charge, ChargeRequest, Ledger
 from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "a thesis"}
 QUARTER = {"a": Charge(Budget.of("1/4", "1e-7"))}
-PART = {"part": Fraction(1, 2)}
+HALF = Fraction(1, 2)
 ANALYST, OTHER = "B. Analyst", "C. Analyst"
 
 
@@ -39,30 +40,29 @@ class TestAmounts:
         for analyst in (ANALYST, OTHER):
             ledger.allow("visits", analyst, Budget.of(3), **WHO_WHY)
         three, two = ({"a": Charge(Budget.of(alpha))} for alpha in (3, 2))
-        ledger.reserve("visits", "r1", "p", three, **PART, analyst=ANALYST)
-        for check in (ledger.check, ledger.reserve):
-            with pytest.raises(BudgetError, match=r"left 0 of 3 allowed to B\. Analyst"):
-                check("visits", "r2", "p", QUARTER, **PART, analyst=ANALYST)
-            with pytest.raises(BudgetError, match=r"left 1 of 4 opened to requests"):
-                check("visits", "r2", "p", two, **PART, analyst=OTHER)
-        ledger.reserve("visits", "r2", "p", QUARTER, **PART, analyst=OTHER)
+        ledger.reserve(ChargeRequest("visits", "r1", "p", three, HALF, ANALYST))
+        request = ChargeRequest("visits", "r2", "p", QUARTER, HALF, ANALYST)
+        refused(ledger, request, BudgetError, r"left 0 of 3 allowed to B\. Analyst")
+        request = ChargeRequest("visits", "r2", "p", two, HALF, OTHER)
+        refused(ledger, request, BudgetError, "left 1 of 4 opened to requests")
+        ledger.reserve(ChargeRequest("visits", "r2", "p", QUARTER, HALF, OTHER))
         assert left(ledger, OTHER).alpha == Fraction(11, 4)
         assert ledger.spent("visits").alpha == Fraction(13, 4)
 
     def test_a_retry_is_not_charged_again_and_a_void_gives_back(self, ledger):
         ledger.allow("visits", ANALYST, Budget.of("1/4"), **WHO_WHY)
-        asked = ("visits", "r1", "p", QUARTER)
-        assert ledger.reserve(*asked, **PART, analyst=ANALYST) == ["a"]
-        assert ledger.reserve(*asked, **PART, analyst=ANALYST) == []
+        request = ChargeRequest("visits", "r1", "p", QUARTER, HALF, ANALYST)
+        assert ledger.reserve(request) == ["a"]
+        assert ledger.reserve(request) == []
         assert left(ledger, ANALYST).alpha == 0
         ledger.void("visits", "r1", "a", **WHO_WHY)
         assert left(ledger, ANALYST).alpha == Fraction(1, 4)
 
     def test_the_grant_covers_whatever_was_allowed(self, ledger):
         ledger.allow("visits", ANALYST, Budget.of(2), **WHO_WHY)
-        ledger.reserve("visits", "own", "p", {"a": Charge(Budget.of("7.9"))})
+        ledger.reserve(ChargeRequest("visits", "own", "p", {"a": Charge(Budget.of("7.9"))}))
         with pytest.raises(BudgetError, match=r"left 0\.1 of 8 granted"):
-            ledger.reserve("visits", "r1", "p", QUARTER, **PART, analyst=ANALYST)
+            ledger.reserve(ChargeRequest("visits", "r1", "p", QUARTER, HALF, ANALYST))
 
     def test_nobody_can_be_allowed_more_than_was_granted(self, ledger):
         ledger.allow("visits", ANALYST, Budget.of(7), **WHO_WHY)
@@ -79,9 +79,9 @@ class TestAmounts:
         rho = caps("concentrated", Budget.of(1, "1e-6")).rho
         charge = {"a": Charge(Budget(rho=rho))}
         with pytest.raises(BudgetError, match="allowed to"):
-            ledger.reserve("visits", "r1", "p", charge, **PART, analyst=ANALYST)
+            ledger.reserve(ChargeRequest("visits", "r1", "p", charge, HALF, ANALYST))
         ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
-        ledger.reserve("visits", "r1", "p", charge, **PART, analyst=ANALYST)
+        ledger.reserve(ChargeRequest("visits", "r1", "p", charge, HALF, ANALYST))
         assert left(ledger, ANALYST).rho == 0
         ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
         assert left(ledger, ANALYST).rho == rho
@@ -89,7 +89,7 @@ class TestAmounts:
 
     def test_more_than_was_allowed_is_a_fault(self, ledger):
         ledger.allow("visits", ANALYST, Budget.of("1/4"), **WHO_WHY)
-        ledger.reserve("visits", "r1", "p", QUARTER, **PART, analyst=ANALYST)
+        ledger.reserve(ChargeRequest("visits", "r1", "p", QUARTER, HALF, ANALYST))
         with by_hand(ledger) as connection:
             connection.exec_driver_sql("UPDATE ledger_charge SET alpha = '1'")
         assert "more was charged to B. Analyst" in ledger.find_faults("visits")[0].what
@@ -97,13 +97,14 @@ class TestAmounts:
 
 class TestWhoAsks:
     def test_without_allowances_requests_need_none_and_afterwards_each_does(self, ledger):
-        ledger.reserve("visits", "r1", "p", QUARTER, **PART, analyst=ANALYST)
+        ledger.reserve(ChargeRequest("visits", "r1", "p", QUARTER, HALF, ANALYST))
         ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
         assert left(ledger, ANALYST).alpha == 1  # what anybody might have asked under this name
         for name in ("", OTHER, "b. analyst"):
             with pytest.raises(BudgetError, match="has no allowance"):
-                ledger.reserve("visits", "r2", "p", QUARTER, **PART, analyst=name)
-        ledger.reserve("visits", "own", "p", QUARTER)  # the agency asks itself for nothing
+                ledger.reserve(ChargeRequest("visits", "r2", "p", QUARTER, HALF, name))
+        # The agency asks itself for nothing.
+        ledger.reserve(ChargeRequest("visits", "own", "p", QUARTER))
 
     def test_only_the_newest_token_of_an_analyst_opens_the_allowance(self, ledger):
         old = ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
@@ -154,10 +155,9 @@ def test_forty_at_the_same_time_spend_no_more_than_either_was_allowed(ledger, ur
     ledger.allow("visits", OTHER, Budget.of("0.6"), **WHO_WHY)
 
     def ask(n: int) -> None:
+        analyst = (ANALYST, OTHER)[n % 2]
         with suppress(BudgetError):
-            Ledger(url).reserve(
-                "visits", f"r{n}", "p", QUARTER, **PART, analyst=(ANALYST, OTHER)[n % 2]
-            )
+            Ledger(url).reserve(ChargeRequest("visits", f"r{n}", "p", QUARTER, HALF, analyst))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ask, range(40)))

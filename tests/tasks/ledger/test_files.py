@@ -19,7 +19,7 @@ from sqlalchemy import event
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, DPReleaseError, InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Charge, Ledger
+from tasks.ledger import Charge, ChargeRequest, Ledger
 from tests.tasks.bundle.damage import by_hand
 
 CHARGES = {"a": Charge(Budget.of("1/2"))}
@@ -108,10 +108,10 @@ class TestTransactions:
             "before_cursor_execute",
             lambda *args: statements.append(args[2]),
         )
-        ledger.reserve("wages", "r1", "p", CHARGES)
+        ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES))
         assert statements[0] == "BEGIN IMMEDIATE"
         statements.clear()
-        ledger.check("wages", "r1", "p", CHARGES)
+        ledger.check(ChargeRequest("wages", "r1", "p", CHARGES))
         assert statements[0] == "BEGIN"
 
     def test_the_write_lock_is_held_from_the_first_statement(self, ledger, path):
@@ -140,17 +140,17 @@ class TestTransactions:
         with closing(sqlite3.connect(path, isolation_level=None)) as holder:
             holder.execute("BEGIN IMMEDIATE")
             with pytest.raises(LedgerError, match=r"held the lock .* for 0\.2 s.*nothing"):
-                ledger.reserve("wages", "r1", "p", CHARGES)
+                ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES))
             assert ledger.spent("wages") == Budget()
             holder.execute("ROLLBACK")
-        assert ledger.reserve("wages", "r1", "p", CHARGES) == ["a"]
+        assert ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES)) == ["a"]
 
     def test_a_reader_that_does_not_go_away_makes_the_writer_give_up_whole(self, ledger, path):
         with closing(sqlite3.connect(path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT * FROM ledger_grant").fetchall()
             with pytest.raises(LedgerError, match="held the lock"):
-                ledger.reserve("wages", "r1", "p", CHARGES)
+                ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES))
         assert ledger.spent("wages") == Budget()
 
 
@@ -199,7 +199,7 @@ class TestLossAndDamage:
 
     def test_one_changed_byte_in_a_draw_is_noticed(self, ledger, path):
         drawn = Noisy(np.arange(1000) + 10**12)
-        ledger.reserve("wages", "r1", "p", CHARGES)
+        ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES))
         ledger.commit("wages", "r1", "a", drawn)
         stored = bytearray(path.read_bytes())
         at = stored.index((10**12 + 1).to_bytes(8, "little"))
@@ -211,14 +211,14 @@ class TestLossAndDamage:
     def test_no_bit_of_a_name_that_turned_lets_more_be_spent(self, ledger, path, tmp_path):
         """Whether it is in a table or in one of its indexes, which hides a charge from sums."""
         for release_id in ("r1", "r2"):
-            ledger.reserve("wages", release_id, "plan", CHARGES)
+            ledger.reserve(ChargeRequest("wages", release_id, "plan", CHARGES))
         sound, refused = path.read_bytes(), []
         places = [i for i in range(len(sound)) if sound.startswith(b"wages", i)]
         for number, place in enumerate(places):
             copy = tmp_path / f"{number}.db"
             copy.write_bytes(sound[:place] + b"v" + sound[place + 1 :])
             with pytest.raises((BudgetError, LedgerError)) as error:
-                Ledger(f"sqlite:///{copy}").reserve("wages", "r3", "plan", CHARGES)
+                Ledger(f"sqlite:///{copy}").reserve(ChargeRequest("wages", "r3", "plan", CHARGES))
             refused.append("damaged" in str(error.value))
             if refused[-1]:
                 with pytest.raises(LedgerError, match="damaged"):
@@ -230,8 +230,9 @@ class TestLossAndDamage:
         self, ledger, path
     ):
         """A reservation reads the charges of its dataset, and not every draw that was ever made."""
+        small = {"a": Charge(Budget.of("1/100"))}
         for number in range(40):
-            ledger.reserve("wages", f"r{number}", "plan", {"a": Charge(Budget.of("1/100"))})
+            ledger.reserve(ChargeRequest("wages", f"r{number}", "plan", small))
             ledger.commit("wages", f"r{number}", "a", Noisy(np.arange(2000) + 10**12))
         stored = bytearray(path.read_bytes())
         with closing(sqlite3.connect(path)) as other:
@@ -242,7 +243,7 @@ class TestLossAndDamage:
         path.write_bytes(stored)
         ledger = Ledger(f"sqlite:///{path}")
         ledger.require_sound("wages")
-        ledger.reserve("wages", "more", "plan", {"a": Charge(Budget.of("1/100"))})
+        ledger.reserve(ChargeRequest("wages", "more", "plan", small))
         with pytest.raises(LedgerError, match="damaged"):
             ledger.require_whole()
 
@@ -258,8 +259,8 @@ class TestLossAndDamage:
         for number in range(30):
             statements.clear()
             asked = {"a": Charge(Budget.of("1/100"))}
-            ledger.check("wages", f"r{number}", "plan", asked)
-            ledger.reserve("wages", f"r{number}", "plan", asked, ending="-x")
+            ledger.check(ChargeRequest("wages", f"r{number}", "plan", asked))
+            ledger.reserve(ChargeRequest("wages", f"r{number}", "plan", asked, ending="-x"))
             numbers.append(len(statements))
         event.remove(ledger._database.engine, "before_cursor_execute", note)
         assert len(set(numbers)) == 1
@@ -298,7 +299,7 @@ class TestPermissions:
             ledger = Ledger(f"sqlite:///{path}")
             assert ledger.remaining("wages") == Budget.of(1)
             with pytest.raises(LedgerError, match="read-only"):
-                ledger.reserve("wages", "r1", "p", CHARGES)
+                ledger.reserve(ChargeRequest("wages", "r1", "p", CHARGES))
 
     def test_a_ledger_of_somebody_else_is_closed(self, open_folder):
         Ledger(f"sqlite:///{open_folder}/ledger.db")

@@ -12,14 +12,12 @@ from sqlalchemy import select, update
 from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.errors import BudgetError, InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Action, Charge, Ledger, State, charge_id, queries, tables
+from tasks.ledger import Action, Charge, ChargeRequest, Ledger, State, charge_id, queries, tables
 from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
-GAMMA = {
-    "a": Charge(Budget.of("1/10", gamma="1/100")),
-    "b": Charge(Budget.of("1/10", gamma="1/100")),
-}
+GAMMA = dict.fromkeys("ab", Charge(Budget.of("1/10", gamma="1/100")))
 
 
 @pytest.fixture
@@ -29,8 +27,9 @@ def ledger(url) -> Ledger:
     return ledger
 
 
-def charges(**alphas: str) -> dict[str, Charge]:
-    return {name: Charge(Budget.of(alpha), {"noise": name}) for name, alpha in alphas.items()}
+def asked(release_id: str, plan: str = "p", *, of: str = "wages", **alphas: str) -> ChargeRequest:
+    charges = {name: Charge(Budget.of(alpha), {"noise": name}) for name, alpha in alphas.items()}
+    return ChargeRequest(of, release_id, plan, charges)
 
 
 def noisy(*values: int) -> Noisy:
@@ -45,9 +44,7 @@ class TestGrants:
     def test_an_unknown_dataset_has_no_grant_and_nothing_left_and_is_closed(self, ledger):
         assert ledger.granted("health") is None
         assert ledger.remaining("health") == ledger.spent("health") == Budget()
-        for method in (ledger.check, ledger.reserve):
-            with pytest.raises(BudgetError, match="no grant"):
-                method("health", "r1", "p", {"a": Charge(Budget())})
+        refused(ledger, asked("r1", of="health", a="0"), BudgetError, "no grant")
 
     def test_a_first_grant_is_recorded_only_for_an_unknown_dataset(self, ledger):
         assert not ledger.first_grant("wages", Budget.of(9), **WHO_WHY)
@@ -61,7 +58,7 @@ class TestGrants:
         ledger.grant("health", Budget(), **WHO_WHY)
         assert not ledger.first_grant("health", Budget.of(1), **WHO_WHY)
         with pytest.raises(BudgetError, match="left 0 of 0 granted"):
-            ledger.reserve("health", "r", "p", charges(a="1"))
+            ledger.reserve(asked("r", of="health", a="1"))
         assert ledger.datasets() == ["health", "wages"]
 
     @pytest.mark.parametrize("field", ["dataset", "who", "why"])
@@ -76,25 +73,25 @@ class TestGrants:
 
 class TestReserve:
     def test_a_whole_release_is_charged(self, ledger):
-        assert ledger.reserve("wages", "r1", "p", charges(a="1/4", b="1/2")) == ["a", "b"]
+        assert ledger.reserve(asked("r1", a="1/4", b="1/2")) == ["a", "b"]
         assert ledger.spent("wages") == Budget.of("3/4")
         assert ledger.remaining("wages") == Budget.of("1/4", "1e-6", "1/10")
         assert {c.state for c in ledger.release("wages", "r1").values()} == {State.RESERVED}
 
     def test_three_thirds_fit_exactly_and_one_quantum_more_does_not(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/3", b="1/3", c="1/3"))
+        ledger.reserve(asked("r1", a="1/3", b="1/3", c="1/3"))
         assert ledger.remaining("wages").alpha == 0
         quantum = {"d": Charge(Budget(Fraction(1, 10**40)))}
         with pytest.raises(BudgetError, match="left 0 of 1 granted"):
-            ledger.reserve("wages", "r2", "p", quantum)
+            ledger.reserve(ChargeRequest("wages", "r2", "p", quantum))
 
     def test_shares_of_awkward_weights_fit_exactly(self, ledger):
         whole = ledger.granted("wages")
         shares = split(
             whole, [ShareWeight(7, 3, 1), ShareWeight(11, 0, 13), ShareWeight(17, 19, 23)]
         )
-        asked = {str(i): Charge(share) for i, share in enumerate(shares)}
-        ledger.reserve("wages", "r1", "p", asked)
+        charges = {str(i): Charge(share) for i, share in enumerate(shares)}
+        ledger.reserve(ChargeRequest("wages", "r1", "p", charges))
         assert ledger.spent("wages") == whole
 
     @pytest.mark.parametrize(
@@ -119,73 +116,67 @@ class TestReserve:
     )
     def test_a_budget_is_about_one_unit_and_one_relation(self, ledger, first, other, says):
         amount = Budget.of("1/8")
-        ledger.reserve("wages", "r1", "p", {"a": Charge(amount, first)})
-        asked = {"b": Charge(amount, other)}
-        for method in (ledger.check, ledger.reserve):
-            with pytest.raises(BudgetError, match=says):
-                method("wages", "r2", "p", asked)
+        ledger.reserve(ChargeRequest("wages", "r1", "p", {"a": Charge(amount, first)}))
+        charges = {"b": Charge(amount, other)}
+        refused(ledger, ChargeRequest("wages", "r2", "p", charges), BudgetError, says)
         with pytest.raises(BudgetError, match=says):
-            ledger.check_addable("wages", "p", asked)
+            ledger.check_addable("wages", "p", charges)
         ledger.check_addable("wages", "p", {"c": Charge(amount, first)})
         assert ledger.spent("wages") == amount
         ledger.grant("health", Budget.of(1), **WHO_WHY)
-        assert ledger.reserve("health", "r2", "p", asked) == ["b"]
+        assert ledger.reserve(ChargeRequest("health", "r2", "p", charges)) == ["b"]
         with pytest.raises(BudgetError, match="cannot be added"):
-            ledger.reserve("health", "r3", "p", {"c": Charge(amount, first)})
+            ledger.reserve(ChargeRequest("health", "r3", "p", {"c": Charge(amount, first)}))
 
     def test_a_voided_charge_does_not_fix_the_unit(self, ledger):
         rows, homes = {"neighbours": "replace-one"}, {"neighbours": "replace-one", "unit": "home"}
         amount = Budget.of("1/8")
-        ledger.reserve("wages", "r1", "p", {"a": Charge(amount, rows)})
+        ledger.reserve(ChargeRequest("wages", "r1", "p", {"a": Charge(amount, rows)}))
         ledger.void("wages", "r1", "a", **WHO_WHY)
-        assert ledger.reserve("wages", "r3", "p", {"a": Charge(amount, homes)}) == ["a"]
         # More records of the same unit are about the same people.
-        more = {"a": Charge(amount, homes | {"most": "7"})}
-        assert ledger.reserve("wages", "r4", "p", more) == ["a"]
+        for run, unit in [("r3", homes), ("r4", homes | {"most": "7"})]:
+            request = ChargeRequest("wages", run, "p", {"a": Charge(amount, unit)})
+            assert ledger.reserve(request) == ["a"]
 
     def test_gamma_is_for_a_plan_that_was_fixed_before_the_first_release(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/8"))
+        ledger.reserve(asked("r1", a="1/8"))
         ledger.commit("wages", "r1", "a", noisy(1))
-        for refused in (
-            lambda: ledger.check("wages", "r2", "q", GAMMA),
-            lambda: ledger.check_addable("wages", "q", GAMMA),
-            lambda: ledger.reserve("wages", "r2", "q", GAMMA),
-        ):
-            with pytest.raises(BudgetError, match="something was released before") as caught:
-                refused()
-            for part in ("not chosen in view of others", "nothing was charged", "new dataset"):
-                assert part in str(caught.value)
+        says = "released before.*not chosen in view of others.*nothing was charged.*new dataset"
+        refused(ledger, ChargeRequest("wages", "r2", "q", GAMMA), BudgetError, says)
+        with pytest.raises(BudgetError, match=says):
+            ledger.check_addable("wages", "q", GAMMA)
         assert ledger.release("wages", "r2") == {}
-        assert ledger.reserve("wages", "r2", "q", charges(a="1/8")) == ["a"]
+        assert ledger.reserve(asked("r2", "q", a="1/8")) == ["a"]
 
     def test_later_runs_of_the_same_plan_spend_gamma_while_the_grant_lasts(self, ledger):
         for run in ("january", "february"):
-            assert ledger.reserve("wages", run, "p", GAMMA) == ["a", "b"]
+            assert ledger.reserve(ChargeRequest("wages", run, "p", GAMMA)) == ["a", "b"]
             for name in GAMMA:
                 ledger.commit("wages", run, name, noisy(1))
-            ledger.reserve("wages", f"{run}-extra", f"chosen after {run}", charges(a="1/100"))
+            ledger.reserve(asked(f"{run}-extra", f"chosen after {run}", a="1/100"))
         with pytest.raises(BudgetError, match="gamma is kept for another plan"):
-            ledger.reserve("wages", "march", "q", GAMMA)
-        ledger.check("wages", "march", "p", GAMMA)
+            ledger.reserve(ChargeRequest("wages", "march", "q", GAMMA))
+        ledger.check(ChargeRequest("wages", "march", "p", GAMMA))
+        more = {"a": Charge(Budget.of(gamma="1/10"))}
         with pytest.raises(BudgetError, match="gamma: asked"):
-            ledger.check("wages", "march", "p", {"a": Charge(Budget.of(gamma="1/10"))})
+            ledger.check(ChargeRequest("wages", "march", "p", more))
 
     def test_an_undrawn_reservation_neither_bars_gamma_nor_shares_it(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/8"))
-        assert ledger.reserve("wages", "r2", "q", GAMMA) == ["a", "b"]
+        ledger.reserve(asked("r1", a="1/8"))
+        assert ledger.reserve(ChargeRequest("wages", "r2", "q", GAMMA)) == ["a", "b"]
         with pytest.raises(BudgetError, match="gamma is kept for another plan"):
-            ledger.reserve("wages", "r3", "r", GAMMA)
+            ledger.reserve(ChargeRequest("wages", "r3", "r", GAMMA))
         for name in GAMMA:
             ledger.void("wages", "r2", name, **WHO_WHY)
-        assert ledger.reserve("wages", "r3", "r", GAMMA) == ["a", "b"]
+        assert ledger.reserve(ChargeRequest("wages", "r3", "r", GAMMA)) == ["a", "b"]
         with pytest.raises(BudgetError, match="gamma is kept for another plan"):
-            ledger.reserve("wages", "r4", "q", GAMMA)  # its reservation was given up
+            ledger.reserve(ChargeRequest("wages", "r4", "q", GAMMA))  # its reservation was given up
 
     def test_gamma_of_two_plans_is_a_fault(self, ledger):
-        ledger.reserve("wages", "r1", "p", GAMMA)
+        ledger.reserve(ChargeRequest("wages", "r1", "p", GAMMA))
         assert not [f for f in ledger.find_faults("wages") if "gamma" in f.what]
         with ledger._database.transaction(write=True) as connection:
-            queries.insert_charges(connection, "wages", "r2", "q", 0, GAMMA)
+            queries.insert_charges(connection, ChargeRequest("wages", "r2", "q", GAMMA), 0)
         assert [f for f in ledger.find_faults("wages") if "gamma" in f.what]
 
     @pytest.mark.parametrize("coordinate", ["alpha", "beta", "gamma"])
@@ -193,14 +184,14 @@ class TestReserve:
         beyond = Budget.of(**{coordinate: getattr(ledger.granted("wages"), coordinate) * 2})
         for method in (ledger.check, ledger.reserve):
             with pytest.raises(BudgetError, match=f"{coordinate}: asked") as caught:
-                method("wages", "r1", "p", {"a": Charge(beyond)})
+                method(ChargeRequest("wages", "r1", "p", {"a": Charge(beyond)}))
             others = {"alpha", "beta", "gamma"} - {coordinate}
             assert not any(other in str(caught.value) for other in others)
 
     def test_overspending_charges_nothing_and_says_what_to_do(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="3/4"))
+        ledger.reserve(asked("r1", a="3/4"))
         with pytest.raises(BudgetError) as caught:
-            ledger.reserve("wages", "r2", "p", charges(b="1/8", c="1/6"))
+            ledger.reserve(asked("r2", b="1/8", c="1/6"))
         for part in ("'r2'", "'wages'", "alpha: asked 7/24, left 0.25 of 1 granted"):
             assert part in str(caught.value)
         assert "dprelease ledger grant" in str(caught.value)
@@ -209,30 +200,31 @@ class TestReserve:
 
     def test_datasets_do_not_share(self, ledger):
         ledger.grant("health", Budget.of(1), **WHO_WHY)
-        ledger.reserve("health", "r1", "other plan", charges(a="1"))
+        ledger.reserve(asked("r1", "other plan", of="health", a="1"))
         assert ledger.spent("wages") == Budget()
-        assert ledger.reserve("wages", "r1", "p", charges(a="1")) == ["a"]
+        assert ledger.reserve(asked("r1", a="1")) == ["a"]
 
     def test_a_retry_is_not_charged_again_even_when_nothing_is_left(self, ledger):
-        asked = charges(a="1/2", b="1/2")
-        ledger.reserve("wages", "r1", "p", asked)
-        ledger.check("wages", "r1", "p", asked)
-        assert ledger.reserve("wages", "r1", "p", asked) == []
+        request = asked("r1", a="1/2", b="1/2")
+        ledger.reserve(request)
+        ledger.check(request)
+        assert ledger.reserve(request) == []
         ledger.commit("wages", "r1", "a", noisy(1))
-        assert ledger.reserve("wages", "r1", "p", asked) == []
+        assert ledger.reserve(request) == []
         assert ledger.spent("wages") == Budget.of(1)
 
     def test_a_retry_with_more_names_charges_only_the_new_ones(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
-        assert ledger.reserve("wages", "r1", "p", charges(a="1/2", b="1/2")) == ["b"]
+        ledger.reserve(asked("r1", a="1/2"))
+        assert ledger.reserve(asked("r1", a="1/2", b="1/2")) == ["b"]
         with pytest.raises(BudgetError):
-            ledger.reserve("wages", "r1", "p", charges(a="1/2", b="1/2", c="1/9"))
+            ledger.reserve(asked("r1", a="1/2", b="1/2", c="1/9"))
 
     def test_an_event_is_compared_by_what_it_says(self, ledger):
-        event = {"stddev": "7/2", "sums": (1, 2)}
-        ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of("1/2"), event)})
         again = {"sums": [1, 2], "stddev": "7/2"}
-        assert ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of("0.5"), again)}) == []
+        first = {"stddev": "7/2", "sums": (1, 2)}
+        for alpha, event, new in [("1/2", first, ["a"]), ("0.5", again, [])]:
+            charges = {"a": Charge(Budget.of(alpha), event)}
+            assert ledger.reserve(ChargeRequest("wages", "r1", "p", charges)) == new
         assert ledger.release("wages", "r1")["a"].event == again
 
     @pytest.mark.parametrize(
@@ -244,35 +236,34 @@ class TestReserve:
         ],
     )
     def test_a_release_id_stands_for_one_plan_price_and_event(self, ledger, plan, charge, text):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         before = ledger.release("wages", "r1")
-        for method in (ledger.check, ledger.reserve):
-            with pytest.raises(LedgerError, match=f"{text}.*new release id"):
-                method("wages", "r1", plan, {"new": Charge(Budget()), "a": charge})
-        with pytest.raises(LedgerError, match="another plan"):  # also with nothing in common
-            ledger.reserve("wages", "r1", "changed", charges(b="1/2"))
+        request = ChargeRequest("wages", "r1", plan, {"new": Charge(Budget()), "a": charge})
+        refused(ledger, request, LedgerError, f"{text}.*new release id")
+        # Also with nothing in common.
+        refused(ledger, asked("r1", "changed", b="1/2"), LedgerError, "another plan")
         assert ledger.release("wages", "r1") == before
 
     def test_check_writes_nothing(self, ledger):
-        ledger.check("wages", "r1", "p", charges(a="1"))
+        ledger.check(asked("r1", a="1"))
         assert ledger.release("wages", "r1") == {}
         assert ledger.spent("wages") == Budget()
 
     @pytest.mark.parametrize("event", [{"scale": float("nan")}, {"scale": object()}])
     def test_an_event_that_is_not_json_is_refused(self, ledger, event):
         with pytest.raises(InputError, match="plain JSON"):
-            ledger.reserve("wages", "r1", "p", {"a": Charge(Budget(), event)})
+            ChargeRequest("wages", "r1", "p", {"a": Charge(Budget(), event)})
 
     def test_names_are_kept_as_they_are(self, ledger):
         name = "Größe'; DROP TABLE ledger_charge; -- 年齢"
-        ledger.reserve("wages", name, "p", {name: Charge(Budget(), {name: name})})
+        ledger.reserve(ChargeRequest("wages", name, "p", {name: Charge(Budget(), {name: name})}))
         assert ledger.release("wages", name)[name].event == {name: name}
 
 
 class TestCommit:
     @pytest.fixture(autouse=True)
     def reserved(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2", b="1/4"))
+        ledger.reserve(asked("r1", a="1/2", b="1/4"))
 
     @pytest.mark.parametrize(
         "drawn",
@@ -338,7 +329,7 @@ class TestCommit:
 class TestVoid:
     @pytest.fixture(autouse=True)
     def reserved(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2", b="1/4"))
+        ledger.reserve(asked("r1", a="1/2", b="1/4"))
 
     def test_a_void_reservation_gives_its_budget_back(self, ledger):
         ledger.void("wages", "r1", "a", **WHO_WHY)
@@ -354,15 +345,13 @@ class TestVoid:
 
     def test_a_void_charge_is_void_for_good(self, ledger):
         ledger.void("wages", "r1", "a", **WHO_WHY)
-        for method in (ledger.check, ledger.reserve):
-            with pytest.raises(LedgerError, match=r"voided.*new release id"):
-                method("wages", "r1", "p", charges(a="1/2", b="1/4"))
+        refused(ledger, asked("r1", a="1/2", b="1/4"), LedgerError, r"voided.*new release id")
         with pytest.raises(LedgerError, match="VOID"):
             ledger.commit("wages", "r1", "a", noisy(1))
         with pytest.raises(LedgerError, match="VOID"):
             ledger.void("wages", "r1", "a", **WHO_WHY)
         assert ledger.committed("wages", "r1", "a") is None
-        assert ledger.reserve("wages", "r2", "p", charges(a="3/4")) == ["a"]
+        assert ledger.reserve(asked("r2", a="3/4")) == ["a"]
 
     @pytest.mark.parametrize("field", ["who", "why"])
     def test_every_void_says_who_and_why(self, ledger, field):
@@ -373,9 +362,9 @@ class TestVoid:
 
 class TestHistory:
     def test_history_tells_everything_in_order(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         ledger.commit("wages", "r1", "a", noisy(1))
-        ledger.reserve("wages", "r2", "p", charges(b="1/4"))
+        ledger.reserve(asked("r2", b="1/4"))
         ledger.void("wages", "r2", "b", who="B. Operator", why="disk died")
         ledger.grant("health", Budget.of(2), **WHO_WHY)
 
@@ -399,7 +388,7 @@ class TestHistory:
         assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
 
     def test_a_charge_remembers_everything(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         charge = ledger.release("wages", "r1")["a"]
         assert charge.charge_id == charge_id("wages", "r1", "a")
         assert (charge.dataset, charge.release_id, charge.release_name) == ("wages", "r1", "a")
@@ -416,33 +405,33 @@ def test_names_that_run_together_are_different_charges():
 class TestDamage:
     @pytest.mark.parametrize("damage", ["", "0.5x", "-1", "1/0", "nan"])
     def test_an_amount_that_is_no_budget_stops_everything(self, ledger, damage):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         with by_hand(ledger) as connection:
             connection.execute(update(tables.charge).values(alpha=damage))
         for method in (ledger.spent, ledger.remaining, ledger.history):
             with pytest.raises(LedgerError, match="restore it from a backup"):
                 method("wages")
         with pytest.raises(LedgerError, match="restore it from a backup"):
-            ledger.reserve("wages", "r2", "p", charges(b="1/4"))
+            ledger.reserve(asked("r2", b="1/4"))
 
     def test_a_grant_below_what_was_spent_stops_new_charges(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         with by_hand(ledger) as connection:
             connection.execute(update(tables.granted).values(alpha="1/4"))
         with pytest.raises(LedgerError, match="more was spent"):
             ledger.remaining("wages")
         with pytest.raises(LedgerError, match="more was spent"):
-            ledger.reserve("wages", "r2", "p", {"b": Charge(Budget())})
+            ledger.reserve(ChargeRequest("wages", "r2", "p", {"b": Charge(Budget())}))
 
     def test_an_event_that_is_no_json_is_noticed(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         with by_hand(ledger) as connection:
             connection.execute(update(tables.charge).values(event="{"))
         with pytest.raises(LedgerError, match="cannot be read"):
             ledger.release("wages", "r1")
 
     def test_the_database_itself_keeps_the_states_apart(self, ledger):
-        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        ledger.reserve(asked("r1", a="1/2"))
         for values in ({"state": "LOST"}, {"state": "COMMITTED"}, {"digest": "00"}):
             with (
                 pytest.raises(LedgerError, match="refused"),
@@ -456,7 +445,7 @@ class TestDamage:
         with ledger._database.transaction(write=True) as connection:
             connection.execute(update(tables.schema).values(version=version))
         with pytest.raises(LedgerError, match=rf"layout version {version}.*version 5"):
-            ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+            ledger.reserve(asked("r1", a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):
         def fail_half_way() -> None:

@@ -6,7 +6,7 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Action, Charge, Ledger
+from tasks.ledger import Action, Charge, ChargeRequest, Ledger
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def ledger(url):
     ledger = Ledger(url)
     ledger.grant("wages", Budget.of(2), who="board", why="test")
     charges = {name: Charge(Budget.of("1/2")) for name in ("a", "b")}
-    ledger.reserve("wages", "r1", "digest", charges)
+    ledger.reserve(ChargeRequest("wages", "r1", "digest", charges))
     ledger.commit("wages", "r1", "a", Noisy(np.array([1])))
     return ledger
 
@@ -68,7 +68,7 @@ def test_who_and_why_must_be_said(drawn, blank):
 
 def test_the_first_request_stays(ledger):
     for who in ("B. Analyst", "E. Else"):
-        ledger.request("wages", "r1", who=who, why="A title")
+        ledger.record_request("wages", "r1", who=who, why="A title")
     lines = [r for r in ledger.history("wages") if r.action is Action.REQUEST]
     assert [(r.who, r.why) for r in lines] == [("B. Analyst", "A title")]
     assert ledger.decision("wages", "r1") is None

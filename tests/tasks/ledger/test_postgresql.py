@@ -16,7 +16,7 @@ from sqlalchemy.event import listen
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
-from tasks.ledger import Charge, Ledger, queries, tables
+from tasks.ledger import Charge, ChargeRequest, Ledger, queries, tables
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.server import PASSWORD, Server, started
 
@@ -106,8 +106,8 @@ class TestServer:
                 "SELECT 1 FROM ledger_dataset WHERE dataset = 'wages' FOR UPDATE"
             )
             with pytest.raises(LedgerError, match=r"held the lock .* for 0\.3 s"):
-                ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
-            ledger.reserve("health", "r1", "p", {"a": Charge(Budget.of(1))})
+                ledger.reserve(ChargeRequest("wages", "r1", "p", {"a": Charge(Budget.of(1))}))
+            ledger.reserve(ChargeRequest("health", "r1", "p", {"a": Charge(Budget.of(1))}))
         assert ledger.spent("wages") == Budget()
 
     def test_a_grant_that_comes_between_lock_and_check_is_not_spent_without_a_lock(
@@ -123,7 +123,7 @@ class TestServer:
 
         monkeypatch.setattr(queries, "lock", lock_and_lose)
         with pytest.raises(BudgetError, match="has no grant"):
-            ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
+            ledger.reserve(ChargeRequest("wages", "r1", "p", {"a": Charge(Budget.of(1))}))
         assert ledger.remaining("wages") == Budget.of(1)
 
     def test_the_server_s_defaults_are_not_trusted(self, url):

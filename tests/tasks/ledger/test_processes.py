@@ -23,7 +23,7 @@ from sqlalchemy import event
 
 from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Charge, Ledger, State, queries
+from tasks.ledger import Charge, ChargeRequest, Ledger, State, queries
 from tests.apart import apart
 
 SHARE = Charge(Budget.of("1/7", "1/7000000", "1/70"))
@@ -99,7 +99,8 @@ def race(url: str, contenders: int, affordable: int, rounds: int) -> list[dict[s
         Ledger(url).grant(dataset, shares(affordable), **WHO_WHY)
 
         def job(contender: int, dataset: str = dataset) -> str:
-            return str(Ledger(url).reserve(dataset, f"r{contender}", "p", {"a": SHARE}))
+            request = ChargeRequest(dataset, f"r{contender}", "p", {"a": SHARE})
+            return str(Ledger(url).reserve(request))
 
         outcomes = compete([lambda i=i: job(i) for i in range(contenders)])
         assert Ledger(url).remaining(dataset) == Budget()
@@ -117,10 +118,10 @@ def sixty_four_race(url: str) -> list[dict[str, int]]:
 
 def same_release(url: str) -> list[str]:
     Ledger(url).grant("wages", shares(2), **WHO_WHY)
-    release = {"a": SHARE, "b": SHARE}
+    request = ChargeRequest("wages", "r1", "p", {"a": SHARE, "b": SHARE})
 
     def job() -> str:
-        return "+".join(Ledger(url).reserve("wages", "r1", "p", release)) or "nothing"
+        return "+".join(Ledger(url).reserve(request)) or "nothing"
 
     return compete([job] * 16)
 
@@ -138,7 +139,7 @@ def two_plans_race(url: str) -> list[list[str]]:
 
         def job(contender: int, dataset: str = dataset) -> str:
             plan = "pq"[contender % 2]
-            Ledger(url).reserve(dataset, f"r{contender}", plan, {"a": SHARE})
+            Ledger(url).reserve(ChargeRequest(dataset, f"r{contender}", plan, {"a": SHARE}))
             Ledger(url).commit(dataset, f"r{contender}", "a", Noisy(np.array([1])))
             return plan
 
@@ -151,7 +152,7 @@ def commit(url: str) -> list[list[str]]:
     digests = []
     for number in range(5):
         names = ("wages", f"r{number}", "a")
-        Ledger(url).reserve(*names[:2], "p", {"a": SHARE})
+        Ledger(url).reserve(ChargeRequest(*names[:2], "p", {"a": SHARE}))
 
         def job(names: tuple[str, str, str] = names) -> str:
             own = Noisy(np.array([os.getpid()]))
@@ -166,7 +167,7 @@ def commit_or_void(url: str) -> list[list[str]]:
     outcomes = []
     for number in range(5):
         names = ("wages", f"r{number}", "a")
-        Ledger(url).reserve(*names[:2], "p", {"a": SHARE})
+        Ledger(url).reserve(ChargeRequest(*names[:2], "p", {"a": SHARE}))
 
         def commit(names: tuple[str, str, str] = names) -> str:
             return Ledger(url).commit(*names, Noisy(np.array([1]))) and "COMMITTED"
@@ -182,12 +183,12 @@ def commit_or_void(url: str) -> list[list[str]]:
 def killed_in_reserve(url: str) -> int:
     ledger = Ledger(url)
     ledger.grant("wages", shares(2), **WHO_WHY)
-    release = ("wages", "r1", "p", {"a": SHARE, "b": SHARE})
+    request = ChargeRequest("wages", "r1", "p", {"a": SHARE, "b": SHARE})
     statements = 1
-    while killed(lambda n=statements: dying_after(url, n).reserve(*release)):
+    while killed(lambda n=statements: dying_after(url, n).reserve(request)):
         assert ledger.release("wages", "r1") == {}
         assert ledger.spent("wages") == Budget()
-        ledger.check(*release)
+        ledger.check(request)
         statements += 1
     assert ledger.remaining("wages") == Budget()
     return statements
@@ -197,7 +198,7 @@ def killed_in_commit(url: str) -> int:
     ledger = Ledger(url)
     ledger.grant("wages", shares(1), **WHO_WHY)
     names = ("wages", "r1", "a")
-    assert killed(lambda: die(Ledger(url).reserve(*names[:2], "p", {"a": SHARE})))
+    assert killed(lambda: die(Ledger(url).reserve(ChargeRequest(*names[:2], "p", {"a": SHARE}))))
     # More than a page cache, so that unfinished pages are already in the file when death comes.
     drawn = Noisy(np.arange(2**19))
     statements = 1
@@ -218,7 +219,7 @@ def killed_at_random(url: str) -> dict[str, int]:
         for number in itertools.count():
             names = ("wages", f"r{worker}-{number}", "a")
             os.write(step, b".")
-            ledger.reserve(*names[:2], "p", {"a": SHARE, "b": SHARE})
+            ledger.reserve(ChargeRequest(*names[:2], "p", {"a": SHARE, "b": SHARE}))
             os.write(step, b".")
             ledger.commit(*names, Noisy(np.arange(10_000) + number))
 

@@ -8,7 +8,8 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
-from tasks.ledger import Action, Charge, Ledger
+from tasks.ledger import Action, Charge, ChargeRequest, Ledger
+from tests.tasks.ledger.conftest import refused
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 SHARE = {"a": Charge(Budget.of("1/4", "1e-7"))}
@@ -26,39 +27,37 @@ def ledger(url) -> Ledger:
 def test_the_first_use_of_a_dataset_grants_nothing_once_a_server_uses_the_ledger(url):
     ledger = Ledger(url)
     for _ in range(2):
-        ledger.share()
+        ledger.mark_served()
     assert Ledger(url).shared
     assert not Ledger(url).first_grant("visits", Budget.of(9), **WHO_WHY)
     with pytest.raises(BudgetError, match="dprelease ledger grant"):
-        ledger.reserve("visits", "r", "p", SHARE)
+        ledger.reserve(ChargeRequest("visits", "r", "p", SHARE))
     assert ledger.history() == []
 
 
 class TestSurveys:
     def test_a_second_dataset_over_a_survey_is_refused_and_charges_nothing(self, ledger):
-        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
-        for refused in (
-            lambda: ledger.require_own("visits-evil", ["survey"]),
-            lambda: ledger.reserve("visits-evil", "r", "p", SHARE, sources=["other", "survey"]),
-        ):
-            with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
-                refused()
+        ledger.reserve(ChargeRequest("visits", "r", "p", SHARE), sources=["survey"])
+        with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
+            ledger.require_own("visits-evil", ["survey"])
+        with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
+            ledger.reserve(ChargeRequest("visits-evil", "r", "p", SHARE), ["other", "survey"])
         assert ledger.spent("visits-evil") == Budget()
         assert ledger.sources() == {"survey": "visits"}
 
     def test_a_retry_may_not_read_another_dataset_s_survey(self, ledger):
-        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
-        ledger.reserve("visits-evil", "r", "p", SHARE, sources=["its own"])
+        ledger.reserve(ChargeRequest("visits", "r", "p", SHARE), sources=["survey"])
+        ledger.reserve(ChargeRequest("visits-evil", "r", "p", SHARE), sources=["its own"])
         with pytest.raises(BudgetError, match="belongs to the dataset"):
-            ledger.reserve("visits-evil", "r", "p", SHARE, sources=["survey"])
+            ledger.reserve(ChargeRequest("visits-evil", "r", "p", SHARE), sources=["survey"])
 
     def test_a_dataset_may_have_several(self, ledger):
         for month in ("may", "june"):
-            ledger.reserve("visits", month, "p", SHARE, sources=[month])
+            ledger.reserve(ChargeRequest("visits", month, "p", SHARE), sources=[month])
         assert ledger.sources() == {"may": "visits", "june": "visits"}
 
     def test_a_person_may_say_that_another_survey_took_its_place(self, ledger):
-        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
+        ledger.reserve(ChargeRequest("visits", "r", "p", SHARE), sources=["survey"])
         for dataset in ("visits-evil", "visits"):
             ledger.assign(["survey"], dataset, **WHO_WHY)
             assert ledger.sources() == {"survey": dataset}
@@ -68,7 +67,7 @@ class TestSurveys:
             ("visits", "A. Officer"),
         ]
         with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
-            ledger.reserve("visits-evil", "r", "p", SHARE, sources=["survey"])
+            ledger.reserve(ChargeRequest("visits-evil", "r", "p", SHARE), sources=["survey"])
         with pytest.raises(BudgetError, match="has no grant"):
             ledger.assign(["survey"], "nothing", **WHO_WHY)
 
@@ -81,7 +80,7 @@ class TestSurveys:
         def reserve(n: int) -> None:
             dataset = ("visits", "visits-evil")[n % 2]
             with suppress(BudgetError):
-                Ledger(url).reserve(dataset, f"r{n}", "p", SHARE, sources=["survey"])
+                Ledger(url).reserve(ChargeRequest(dataset, f"r{n}", "p", SHARE), sources=["survey"])
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(reserve, range(8)))
@@ -95,28 +94,28 @@ class TestRequests:
     def test_forty_at_the_same_time_spend_no_more_than_is_opened(self, ledger, url):
         def ask(n: int) -> None:
             with suppress(BudgetError):
-                Ledger(url).reserve("visits", f"r{n}", "p", SHARE, part=TENTH)
+                Ledger(url).reserve(ChargeRequest("visits", f"r{n}", "p", SHARE, TENTH))
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(ask, range(40)))
         assert ledger.spent("visits").alpha == 2  # a tenth of 20
 
     @pytest.mark.parametrize("share", [Budget.of("2.01"), Budget.of("1", "1.1e-6")])
-    def test_each_coordinate_has_its_part(self, ledger, share):
-        for method in (ledger.check, ledger.reserve):
-            with pytest.raises(BudgetError, match="opened to requests"):
-                method("visits", "r", "p", {"a": Charge(share)}, part=TENTH)
+    def test_each_coordinate_has_its_open_fraction(self, ledger, share):
+        request = ChargeRequest("visits", "r", "p", {"a": Charge(share)}, TENTH)
+        refused(ledger, request, BudgetError, "opened to requests")
         assert ledger.spent("visits") == Budget()
 
     def test_what_the_agency_releases_itself_does_not_count(self, ledger):
-        ledger.reserve("visits", "own", "p", {"a": Charge(Budget.of(10))})
-        ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(2))}, part=TENTH)
-        assert ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(2))}, part=TENTH) == []
+        ledger.reserve(ChargeRequest("visits", "own", "p", {"a": Charge(Budget.of(10))}))
+        request = ChargeRequest("visits", "r1", "p", {"a": Charge(Budget.of(2))}, TENTH)
+        assert ledger.reserve(request) == ["a"]
+        assert ledger.reserve(request) == []
         with pytest.raises(BudgetError, match="left 0 of 2 opened to requests"):
-            ledger.reserve("visits", "r2", "p", SHARE, part=TENTH)
-        ledger.reserve("visits", "r2", "p", SHARE)
+            ledger.reserve(ChargeRequest("visits", "r2", "p", SHARE, TENTH))
+        ledger.reserve(ChargeRequest("visits", "r2", "p", SHARE))
 
-    def test_a_smaller_part_counts_what_was_requested_within_a_larger_one(self, ledger):
-        ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(4))}, part=Fraction(1, 2))
+    def test_a_smaller_fraction_counts_what_was_requested_within_a_larger_one(self, ledger):
+        ledger.reserve(ChargeRequest("visits", "r1", "p", {"a": Charge(Budget.of(4))}, 5 * TENTH))
         with pytest.raises(BudgetError, match="opened to requests"):
-            ledger.reserve("visits", "r2", "p", SHARE, part=TENTH)
+            ledger.reserve(ChargeRequest("visits", "r2", "p", SHARE, open_fraction=TENTH))

@@ -16,7 +16,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from dpcore.line.statistic import Noisy
 from flows.cli import main
-from tasks.ledger import Charge, Ledger, State, tables
+from tasks.ledger import Charge, ChargeRequest, Ledger, State, tables
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
@@ -66,7 +66,7 @@ def lived_in(ledger: Ledger) -> Ledger:
     """A ledger with a row of every kind."""
     ledger.grant("wages", Budget.of(1), **WHO_WHY)
     for release_id in ("r1", "r2", "r3"):
-        ledger.reserve("wages", release_id, "p", SHARE, sources=["wages.parquet"])
+        ledger.reserve(ChargeRequest("wages", release_id, "p", SHARE), sources=["wages.parquet"])
     ledger.commit("wages", "r1", "a", NOISY)
     ledger.seal("wages", "r1", "digest")
     ledger.allow("wages", "B. Analyst", Budget.of("1/4"), **WHO_WHY)
@@ -157,7 +157,7 @@ class TestRoles:
         ledger = Ledger(users["publisher"])
         for dataset in ("wages", "health"):
             assert not ledger.first_grant(dataset, Budget.of(9), **WHO_WHY)
-        ledger.reserve("wages", "r4", "p", SHARE, sources=["wages-2026.parquet"])
+        ledger.reserve(ChargeRequest("wages", "r4", "p", SHARE), sources=["wages-2026.parquet"])
         assert owner.sources()["wages-2026.parquet"] == "wages"
         ledger.commit("wages", "r4", "a", NOISY)
         ledger.seal("wages", "r4", "digest")
@@ -179,7 +179,7 @@ class TestRoles:
         ledger.grant("health", Budget.of(1), **WHO_WHY)
         ledger.allow("health", "B. Analyst", Budget.of("1/4"), **WHO_WHY)
         for forbidden in (
-            lambda: ledger.reserve("wages", "r4", "p", SHARE),
+            lambda: ledger.reserve(ChargeRequest("wages", "r4", "p", SHARE)),
             lambda: ledger.commit("wages", "r3", "a", NOISY),
             lambda: ledger.seal("wages", "r1", "forged"),
         ):

@@ -143,6 +143,6 @@ def test_a_table_in_memory_is_refused_where_the_ledger_is_shared(tmp_path, own_h
     plan = load_plan(small_plan(tmp_path))
     assert names_of(MemoryTable(pa.table({"age": [1]}))) == []
     check_survey.fn(plan, [])
-    Ledger(ledger_url()).share()
+    Ledger(ledger_url()).mark_served()
     with pytest.raises(InputError, match="write it to a file"):
         check_survey.fn(plan, [])

@@ -34,14 +34,6 @@ def find_faults(connection: Connection, dataset: str) -> list[Fault]:
     return found
 
 
-def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
-    """Dataset, release id, name and digest of every COMMITTED charge; None as digest if it is VOID."""
-    table = tables.charge.c
-    names = select(table.dataset, table.release_id, table.release_name, table.digest)
-    found = connection.execute(names.where(table.state != State.RESERVED.value))
-    return [tuple(row) for row in found]
-
-
 def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tuple[str, str]]:
     if charge.state is State.COMMITTED:
         try:
