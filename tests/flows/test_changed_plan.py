@@ -19,10 +19,10 @@ def test_a_retry_of_a_changed_plan_is_refused_and_charges_nothing(tmp_path, monk
     leave_out_audits(monkeypatch.setattr)
     plan, submit = small_plan(tmp_path), flows.course.draw.submit
 
-    def end_at_the_second(plan, release_id, name, *rest):
+    def end_at_the_second(job, name, *rest):
         if name != "people":
             raise EndedError
-        return submit(plan, release_id, name, *rest)
+        return submit(job, name, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(flows.course.draw, "submit", end_at_the_second)

@@ -127,6 +127,7 @@ def test_a_form_that_prefects_own_server_accepted_is_compared_when_its_run_resum
     """That server records nothing itself: so a run never publishes over what its form says."""
     from flows.operation import form
     from schemas.plan import load_plan
+    from tasks.workplace.job import ReleaseJob
     from tasks.workplace.plans import known_plan
 
     waiting.ledger.decide("survey", waiting.id, True, who="D. Director", why="it is urgent")
@@ -137,11 +138,11 @@ def test_a_form_that_prefects_own_server_accepted_is_compared_when_its_run_resum
     monkeypatch.setattr(form, "flow_run", SimpleNamespace(id=str(waiting.run.id)))
     review = Review(decision="reject", name="C. Officer", reason="too fine")
     monkeypatch.setattr(form, "suspend_flow_run", lambda **_: review)
-    plan = load_plan(known_plan("plan"))
-    assert form.ask_in_form(plan, waiting.id, None, known) == known  # its form is still open
+    job = ReleaseJob(load_plan(known_plan("plan")), waiting.id)
+    assert form.ask_in_form(job, None, known) == known  # its form is still open
     monkeypatch.setattr(form, "_answers", lambda _: [True])
     with pytest.raises(LedgerError, match=r"approved by D\. Director .* a decision is final"):
-        form.ask_in_form(plan, waiting.id, None, known)
+        form.ask_in_form(job, None, known)
 
 
 @pytest.mark.slow
