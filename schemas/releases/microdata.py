@@ -10,6 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
@@ -127,14 +128,13 @@ class MicrodataSection(CountsSection):
             part, stated = self.compress.share, self.compress.keep
             keep = stated or usual_groups(
                 domain,
+                RecordColumns.of(domain, rules, nested),
                 survey.rows,
                 share,
                 sets,
                 self.mechanism,
                 part=part,
                 adjacency=survey.adjacency,
-                rules=rules,
-                nested=nested,
             )
             # Without a wide column nothing is compressed, and single tables get no share.
             if keep:

@@ -68,7 +68,7 @@ from dpcore.releases.tables.groups import (
     table_of_groups,
 )
 from dpcore.releases.tables.measured import TableNoise
-from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
+from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.tables.tailed import tails_of, widths_of
 from dpcore.releases.work import Work, publishing
@@ -125,15 +125,16 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def tables(self) -> tuple[Attributes, ...]:
         """The sets of columns, by default all pairs."""
-        return self.sets or all_pairs(self.domain, self.nested)
+        return self.sets or self.record_columns.pairs
 
     @cached_property
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
+        columns = self.record_columns
         return tuple(
             Merged(
                 place,
-                tuple(kinds_of_cells(place, axis, self.rules, self.nested).tolist()),
+                tuple(kinds_of_cells(place, axis, columns).tolist()),
                 in_order(axis),
                 self.groups_of(axis),
             )

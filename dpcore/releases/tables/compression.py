@@ -17,12 +17,10 @@ from dpcore.domain.domain import Domain
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.quadrants import Pair, product_norms
 from dpcore.mechanisms.rounds import Noise, two_rounds
-from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
-from dpcore.releases.tables.microdata import all_pairs
 
 MOVED = 0.06
 """The share of a pair's records that noise may move, which determines the number of groups."""
@@ -54,6 +52,7 @@ about ages of 15, 16, 17 and 18, nine groups leave few for all adults."""
 
 def usual_groups(
     domain: Domain,
+    columns: RecordColumns,
     rows: int,
     share: Budget,
     sets: tuple[Attributes, ...],
@@ -61,15 +60,13 @@ def usual_groups(
     *,
     part: Fraction,
     adjacency: Adjacency,
-    rules: Sequence[Rule],
-    nested: Sequence[Nested],
 ) -> int | None:
     """The number of groups that the noise in a pair allows; None if no column has more cells.
 
     With k groups a pair has k^2 cells, and noise moves about 0.4 k^2 stddev / rows of its records to
     wrong cells; k keeps this near ``MOVED``.
     """
-    tables = sets or all_pairs(domain, nested)
+    tables = sets or columns.pairs
     # The number of cells does not change the noise, so 1 will do.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
@@ -91,7 +88,7 @@ def usual_groups(
         if axis.size > groups_of(axis, groups, usual_categories(groups))
     ]:
         least = [
-            FREE + least_groups(kinds_of_cells(i, axis, rules, nested), in_order(axis))
+            FREE + least_groups(kinds_of_cells(i, axis, columns), in_order(axis))
             for i, axis in enumerate(domain.axes)
             if i in wide
         ]

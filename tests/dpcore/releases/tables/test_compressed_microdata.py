@@ -22,6 +22,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.compressed_margins import Grouping
 from dpcore.mechanisms.grouping import least_groups
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.compression import FREE, GROUPS, usual_groups
@@ -258,7 +259,7 @@ def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
 
 def test_whole_numbers_that_many_have_stay_alone():
     axis = Bins("x", (0.0, 1.0, 5.0, 6.0, 9.0), integer=True, masses=(0.0, 5.0))
-    kinds = kinds_of_cells(0, axis, (), ())
+    kinds = kinds_of_cells(0, axis, RecordColumns((4,)))
     assert len({*kinds.tolist()}) == 3
     assert kinds[1] == kinds[3]
 
@@ -298,22 +299,22 @@ def test_groups_that_rules_force_take_none_from_the_others():
     """Rules about every cell from 16 to 26 years leave few of nine groups for all other ages."""
     ruled = [Rule(when=((1, (cell,)),), then=((2, (0,)),)) for cell in range(8, 13)]
 
-    def groups(rules: list[Rule]) -> int | None:
+    def groups(columns: RecordColumns) -> int | None:
         return usual_groups(
             DOMAIN,
+            columns,
             100,
             SHARE,
             (),
             "discrete-gaussian",
             part=Fraction(1, 5),
             adjacency=REPLACE_ONE,
-            rules=rules,
-            nested=(),
         )
 
-    forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], ruled, ()), ordered=True)
-    assert groups([]) == min(GROUPS)
-    assert groups(ruled) == forced + FREE > min(GROUPS)
+    columns = RecordColumns.of(DOMAIN, ruled)
+    forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], columns), ordered=True)
+    assert groups(RecordColumns.of(DOMAIN)) == min(GROUPS)
+    assert groups(columns) == forced + FREE > min(GROUPS)
 
 
 def test_categories_may_have_more_groups_than_numbers():
