@@ -22,9 +22,9 @@ from dpcore.post.tables.margins import margins_of
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables import compression
+from dpcore.releases.tables.allocation import Allocation
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.measured import MeasuredTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from tests.conftest import those_slow
@@ -87,13 +87,14 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_fault_of_the_sensitivity_of_a_wide_release_is_found(name: str, monkeypatch):
     release = replace(RELEASES[name])
-    holder = compression if name == "groups" else MeasuredTables
-    right = holder._sensitivity
+    of_groups = compression, "_sensitivity"
+    holder, called = of_groups if name == "groups" else (Allocation, "sensitivity")
+    right = getattr(holder, called)
 
     def wrong(*of):
         return right(*of) / 4
 
-    monkeypatch.setattr(holder, "_sensitivity", wrong)
+    monkeypatch.setattr(holder, called, wrong)
     assert not replay(release, neighbouring_pairs(DOMAIN, ROWS)[:4]).passed
 
 
