@@ -47,11 +47,7 @@ from dpcore.post.records.initial import initial_records
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import forbidden_values, repair_records
 from dpcore.post.tables.consistency import make_consistent
-from dpcore.post.tables.margins import (
-    Attributes,
-    Margin,
-    margins_of,
-)
+from dpcore.post.tables.margins import Attributes, Margin, margins_of
 
 WINDOW = 8  # sweeps between two checks of the improvement
 SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps

@@ -32,12 +32,7 @@ from dpcore.post.records.nested import beside_groups
 from dpcore.post.records.rules import Rule, clear_forbidden_cells
 from dpcore.post.records.systematic import draw_systematically
 from dpcore.post.tables.consistency import make_consistent
-from dpcore.post.tables.margins import (
-    Margin,
-    cells,
-    one_way,
-    packed,
-)
+from dpcore.post.tables.margins import Margin, cells, one_way, packed
 from dpcore.post.tables.simplex import project_to_simplex
 
 

@@ -52,10 +52,7 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.margins import (
-    Margin,
-    Residual,
-)
+from dpcore.post.tables.margins import Margin, Residual
 from dpcore.post.tables.simplex import project_to_simplex
 
 Singles = NDArray[np.float32]

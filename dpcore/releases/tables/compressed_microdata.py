@@ -70,7 +70,7 @@ from dpcore.releases.tables.groups import (
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.tables.names import dotted_name
-from dpcore.releases.tables.tailed import tails_of, widths_of
+from dpcore.releases.tables.tailed import amounts_of, tails_of
 from dpcore.releases.work import Work, publishing
 
 
@@ -306,7 +306,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
-                widths_of(axis),
+                amounts_of(axis),
             )
         inside = {place: (counted[:, place], own) for place, own in merged_groups.items()}
         codes = cells_in_order(codes, inside, self.rules, generator)

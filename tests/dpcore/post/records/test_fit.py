@@ -12,11 +12,7 @@ from dpcore.post.records.fit import fit_records
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import Margin, margins_of
-from tests.dpcore.post.records.population import (
-    misfit,
-    noisy_margins,
-    population,
-)
+from tests.dpcore.post.records.population import misfit, noisy_margins, population
 
 
 def pairs(k):

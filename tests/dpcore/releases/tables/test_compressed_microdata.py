@@ -29,14 +29,7 @@ from dpcore.releases.tables.compression import FREE, GROUPS, usual_groups
 from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import (
-    APPROXIMATE,
-    CUBE,
-    PURE,
-    RELATIONS,
-    drawn,
-    tally_of,
-)
+from tests.dpcore.releases.contract import APPROXIMATE, CUBE, PURE, RELATIONS, drawn, tally_of
 
 TRADES = tuple(f"trade {i:02}" for i in range(40))
 AGES = Bins("age", tuple(float(i) for i in range(0, 101, 2)), nullable=True, integer=True)
@@ -300,16 +293,8 @@ def test_groups_that_rules_force_take_none_from_the_others():
     ruled = [Rule(when=((1, (cell,)),), then=((2, (0,)),)) for cell in range(8, 13)]
 
     def groups(columns: RecordColumns) -> int | None:
-        return usual_groups(
-            DOMAIN,
-            columns,
-            100,
-            SHARE,
-            (),
-            "discrete-gaussian",
-            part=Fraction(1, 5),
-            adjacency=REPLACE_ONE,
-        )
+        of = DOMAIN, columns, 100, SHARE, (), "discrete-gaussian"
+        return usual_groups(*of, part=Fraction(1, 5), adjacency=REPLACE_ONE)
 
     columns = RecordColumns.of(DOMAIN, ruled)
     forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], columns), ordered=True)
