@@ -246,7 +246,7 @@ class WeightedSection(ReleaseSection):
         return self.build(survey.weighted if self.weighted else survey, share)
 
 
-class CountsSection(WeightedSection):
+class CountingSection(WeightedSection):
     """Base class of sections that count records, or sum their weights instead."""
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:

@@ -20,7 +20,7 @@ from dpcore.releases.tables.totals import Totals
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
-    CountsSection,
+    CountingSection,
     SurveyFacts,
     declared,
     domain_of,
@@ -155,7 +155,7 @@ class TotalsSection(Section):
         return Totals(level, np.array(counts, dtype=np.int64)[order])
 
 
-class HierarchySection(CountsSection):
+class HierarchySection(CountingSection):
     """Consistent counts at all levels of a tree of regions."""
 
     words: ClassVar[str] = "Counts by region"

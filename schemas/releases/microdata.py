@@ -21,7 +21,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
-from schemas.releases.base import CountsSection, SurveyFacts
+from schemas.releases.base import CountingSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.compared import with_compared
 from schemas.releases.equal import equal_column, rules_of_equal, with_equal
@@ -53,7 +53,7 @@ class CompressSection(Section):
     )
 
 
-class MicrodataSection(CountsSection):
+class MicrodataSection(CountingSection):
     """Synthetic records that follow noisy tables of pairs, triples or larger sets of columns."""
 
     words: ClassVar[str] = "Tables for synthetic microdata"
