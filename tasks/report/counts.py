@@ -216,7 +216,9 @@ def noisy_columns(source: Source) -> list[CountTable]:
         value, error = release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
         if value is None or not math.isfinite(error):
             continue
-        counts = replace(CountTable.of_axis(axis, value, error, columns, unit), whole=_whole(source))
+        counts = replace(
+            CountTable.of_axis(axis, value, error, columns, unit), whole=_whole(source)
+        )
         alone, parts = Domain((axis,)), [*source.parts]
         best = join("", alone, release, parts) if isinstance(release, TableOfCounts) else None
         if best is not None and len(best.sources) > 1:
