@@ -30,7 +30,7 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.hierarchy import Hierarchy
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
@@ -82,10 +82,10 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "histogram": counts(Histogram, PURE),
     "thresholded histogram": counts(ThresholdedHistogram, PURE),
     "histogram of occupied cells": counts(ThresholdedHistogram, Budget.of("0.5", "1e-4")),
-    "margins": lambda rows: Margins(
+    "margins": lambda rows: MarginTables(
         "r", Domain((PLACE, TRADE, RICH)), rows, PURE, ((0, 1), (0, 2), (1, 2))
     ),
-    "gaussian margins": lambda rows: Margins(
+    "gaussian margins": lambda rows: MarginTables(
         "r",
         Domain((PLACE, TRADE, RICH)),
         rows,

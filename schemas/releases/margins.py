@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from schemas.releases.base import CountingSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.optimise import Optimise, aim_of
@@ -56,7 +56,9 @@ class MarginsSection(CountingSection):
         domain = binned_domain(survey.columns, self.columns, self.bins)
         sets = self._positions()
         aim = aim_of(self.optimise, sets, self.columns)
-        return self.make(Margins, domain, survey, share, sets=sets, noise=self.mechanism, aim=aim)
+        return self.make(
+            MarginTables, domain, survey, share, sets=sets, noise=self.mechanism, aim=aim
+        )
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.sets is None:

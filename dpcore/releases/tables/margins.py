@@ -12,7 +12,7 @@ from dpcore.releases.tables.fitted import FittedTables
 
 
 @dataclass(frozen=True)
-class Margins(FittedTables):
+class MarginTables(FittedTables):
     """Count tables, and records that follow all tables at once."""
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:

@@ -1,14 +1,15 @@
 """Synthetic microdata from private two-way margins.
 
-One draw measures count tables as for ``Margins``: all pairs of columns unless the plan names fewer, and
-the larger sets that the plan names.  The choice of tables and their parts of the budget are public:
-nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
+One draw measures count tables as for ``MarginTables``: all pairs of columns unless the plan names
+fewer, and the larger sets that the plan names.  The choice of tables and their parts of the budget are
+public: nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
 
     noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 
-A table of a hundred by a hundred cells is mostly noise, which the records of ``Margins`` partly follow.
-Here a joint model of all tables first removes what no other table supports (``post.records.denoise``).
-Adaptive methods achieve this by merging cells and choosing pairs, which costs budget.
+A table of a hundred by a hundred cells is mostly noise, which the records of ``MarginTables`` partly
+follow.  Here a joint model of all tables first removes what no other table supports
+(``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
+costs budget.
 
 Pairs do not determine interactions of three columns: records have them only if a table of these columns
 was measured.  Noise on a table of four columns or more would hide the triples inside it, so records are

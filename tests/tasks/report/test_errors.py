@@ -15,7 +15,7 @@ from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import TWO_SIDED
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from schemas.survey.columns import CategoricalColumn
 from tasks.report.cells import CountTable
 from tasks.report.synthetic import count_records
@@ -45,7 +45,7 @@ def test_a_sum_of_cells_has_the_error_that_draws_show_and_knows_a_public_number(
 @pytest.mark.slow
 def test_a_column_of_agreeing_tables_has_the_error_that_draws_show():
     sets = ((0, 1), (0, 2), (1, 2))
-    release = Margins("m", Domain((A, B, C)), 100, Budget(Fraction(1)), sets)
+    release = MarginTables("m", Domain((A, B, C)), 100, Budget(Fraction(1)), sets)
     variance, shape = release.mechanism.stddev**2, release.domain.shape
     random, sums = np.random.default_rng(2), []
     for _ in range(DRAWS):

@@ -24,7 +24,7 @@ from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables import compression
 from dpcore.releases.tables.allocation import Allocation
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from tests.conftest import those_slow
@@ -40,8 +40,8 @@ DOMAIN = Domain(
 ROWS, SHARE = 50, Budget.of("1", "1e-6")
 SETS = (*((i,) for i in range(45)), *combinations(range(35, 45), 2), (0, 20, 40))
 RELEASES: dict[str, Any] = {
-    "equal margins": Margins("m", DOMAIN, ROWS, SHARE, sets=SETS),
-    "margins": Margins(
+    "equal margins": MarginTables("m", DOMAIN, ROWS, SHARE, sets=SETS),
+    "margins": MarginTables(
         "m", DOMAIN, ROWS, SHARE, sets=SETS, noise="discrete-gaussian", aim="balanced"
     ),
     "pairs": Microdata("m", DOMAIN, ROWS, SHARE, noise="discrete-gaussian", aim="records"),
