@@ -235,7 +235,7 @@ class Prediction(Criterion):
 
 
 @dataclass(frozen=True)
-class Means(OfHalves):
+class MeanDifference(OfHalves):
     """The mean difference between a column's means in groups of rows and of records, weighted by the
     rows of each group, as a fraction of the column's range.
 
