@@ -29,7 +29,7 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from papers.difference_body.release import BodyDensity
@@ -42,7 +42,7 @@ RELEASES: dict[str, Release] = {
     "gamma": GammaDensity("g", LINE, ROWS, PURE, (0.3,)),
     "Gaussian": MarginTables("m", SIDES, ROWS, BOTH, ((0,),), "discrete-gaussian"),
     "K-norm": BodyDensity("k", LINE, ROWS, PURE, (0.3,)),
-    "exponential": Quantiles("q", LINE, ROWS, PURE, (Fraction(1, 2),)),
+    "exponential": ColumnQuantiles("q", LINE, ROWS, PURE, (Fraction(1, 2),)),
 }
 CANDIDATES, DIMENSIONS = (10**8, 10**16, 10**32), (16, 64, 256)
 

@@ -66,7 +66,7 @@ from dpcore.releases.models.terms import ModelTerms, TermGroup
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.criteria import (
@@ -548,7 +548,7 @@ CASES: dict[str, Case] = {
         GammaDensity("g", FEW_OR_NULL, 2, PURE, (0.9,)), near=(0, 6), far=(0, 0), attained=0.8
     ),
     "median by group": Case(
-        Quantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
+        ColumnQuantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
         near=(0, 1),
         far=(1, 23),
         company=12 * (0, 23, 30, 53),
@@ -556,7 +556,7 @@ CASES: dict[str, Case] = {
     ),
     # From one group to another: the medians of both move.
     "median by group of those with a value": Case(
-        Quantiles(
+        ColumnQuantiles(
             "q",
             Domain((YES, replace(LINE.axes[0], nullable=True))),
             2,
@@ -572,7 +572,10 @@ CASES: dict[str, Case] = {
         others=(1,),
     ),
     "quantiles": Case(
-        Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), near=(0, 1), far=(1, 23), others=(1,)
+        ColumnQuantiles("q", LINE, 2, PURE, (Fraction(1, 2),)),
+        near=(0, 1),
+        far=(1, 23),
+        others=(1,),
     ),
 }
 

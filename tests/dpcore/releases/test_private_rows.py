@@ -21,7 +21,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Published
 from dpcore.releases.tables.margins import MarginTables
@@ -53,7 +53,7 @@ def published_of(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
         Histogram("h", TABLE, TRUE, PURE, adjacency=ADDED),
         MarginTables("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
         Count("c", TABLE.select(("place",)), TRUE, PURE, (2,), adjacency=ADDED),
-        Quantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
+        ColumnQuantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
         RatioMean("r", LINE, TRUE, PURE, adjacency=ADDED),
     ],
     ids=lambda release: type(release).__name__ + release.name,
@@ -131,7 +131,7 @@ WIDE = Domain((Grid("x", 0.0, 2.0**40, 2**40, integer=True),))
 LARGE = [
     Classifier("c", LABELLED, 3, APPROXIMATE, (0.5,), 0.1, 4, (-1, 1), adjacency=ADDED),
     RatioMean("r", WIDE, 3, PURE, adjacency=ADDED),
-    Quantiles("q", LINE, 3, PURE, (Fraction(1, 10**12), Fraction(1, 3)), adjacency=ADDED),
+    ColumnQuantiles("q", LINE, 3, PURE, (Fraction(1, 10**12), Fraction(1, 3)), adjacency=ADDED),
     BinnedDensity("b", LINE, 3, PURE, (0.2,), adjacency=ADDED),
     SpectralDensity("s", LINE, 3, APPROXIMATE, (0.2,), adjacency=ADDED),
     SmoothFunction("f", LINE, 3, APPROXIMATE, "gaussian", (0.1,), (9,), adjacency=ADDED),
