@@ -5,13 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictStr,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictStr, StringConstraints, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition

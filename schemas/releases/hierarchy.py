@@ -18,14 +18,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.totals import Totals
 from schemas.document import Section
-from schemas.releases.base import (
-    Columns,
-    CountingSection,
-    SurveyFacts,
-    declared,
-    domain_of,
-    listed,
-)
+from schemas.releases.base import Columns, CountingSection, SurveyFacts, declared, domain_of, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.rules import Stated, condition
 from schemas.survey.columns import CategoricalColumn

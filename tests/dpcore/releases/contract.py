@@ -69,12 +69,7 @@ from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.criteria import (
-    Contradictions,
-    Criterion,
-    Distance,
-    Prediction,
-)
+from dpcore.releases.tables.criteria import Contradictions, Criterion, Distance, Prediction
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
