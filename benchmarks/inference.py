@@ -41,7 +41,7 @@ from benchmarks.surveys import options, show
 from benchmarks.synthesis.tables import TABLES, Table
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Categories, in_order, middles
+from dpcore.domain.axes import Categories, middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
@@ -49,6 +49,7 @@ from dpcore.estimates.evidence import Evidence, SimulatedEvidence
 from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.line.privacy_line import perturb
 from dpcore.post.levels import SIGMAS_95
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.consistency import Agreement
@@ -323,21 +324,15 @@ def _records(
 ) -> Integers:
     """As ``Microdata.sample`` does, of some columns and their noisy tables; zero in the others."""
     places = sorted(domain.names.index(name) for name in asked)
-    axes = [domain.axes[place] for place in places]
-    sizes = [axis.size for axis in axes]
+    columns = RecordColumns.of(Domain(tuple(domain.axes[place] for place in places)))
     margins = [
         agreement.margin((places[i], places[j]))._replace(attributes=(i, j))
         for i, j in combinations(range(len(places)), 2)
     ]
-    denoised = denoise(
-        sizes,
-        margins,
-        generator,
-        total=rows,
-        ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
-        linked=[axis.size - axis.nullable for axis in axes],
-    )
-    fitted = fit_weighted(sizes, denoised, rows, generator, total=rows, tolerance=TOLERANCE)
+    denoised = denoise(columns, margins, generator, total=rows)
+    # As if no column were in order: correlations are not followed.
+    columns = RecordColumns(columns.sizes)
+    fitted = fit_weighted(columns, denoised, rows, generator, total=rows, tolerance=TOLERANCE)
     records = np.zeros((rows, len(domain.axes)), dtype=np.int64)
     records[:, places] = fitted.records()
     return records

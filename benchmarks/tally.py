@@ -40,7 +40,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SystemSource
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.survey.cells import count_cells
@@ -162,7 +162,7 @@ def measure(
 def releases_of(domain: Domain, rows: int, kind: str) -> list[Release]:
     """All margins, as 21 histograms with equal shares or as one release."""
     if kind == "margins":
-        return [Margins("margins", domain, rows, Budget(ALPHA), sets=SETS)]
+        return [MarginTables("margins", domain, rows, Budget(ALPHA), sets=SETS)]
     names = domain.names
     return [
         Histogram(f"margin{i}", domain.select(tuple(names[a] for a in attrs)), rows, share)

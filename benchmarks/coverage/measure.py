@@ -15,7 +15,7 @@ from dpcore.line.statistic import ABSENT, Noisy, Statistic
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.machines.machine import KernelMachine
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.table import ENDS, TWO_SIDED, Uncertainty
 from dpcore.sampling.source import SeededSource
 
@@ -69,7 +69,7 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
     truth = dict(zip(_cells(cells, values), values.tolist(), strict=True))
     for draw in range(draws):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed + draw))
-        if isinstance(release, Quantiles):
+        if isinstance(release, ColumnQuantiles):
             for uncertainty in (
                 Uncertainty("rank", None, each, "exact", "") for each in (ENDS, TOGETHER)
             ):
@@ -84,7 +84,7 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
     return [_coverage(uncertainty, found) for uncertainty, found in seen.items()]
 
 
-def _ranks(release: Quantiles, scores: Integers, noisy: Noisy) -> _Seen:
+def _ranks(release: ColumnQuantiles, scores: Integers, noisy: Noisy) -> _Seen:
     """By how many records each published cell misses the rank of its level."""
     cells = release.sorted_cells(noisy).ravel()
     missed = scores.reshape(len(cells), -1)[np.arange(len(cells)), cells]

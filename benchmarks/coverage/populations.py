@@ -27,10 +27,10 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.hierarchy import Hierarchy
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
@@ -82,10 +82,10 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "histogram": counts(Histogram, PURE),
     "thresholded histogram": counts(ThresholdedHistogram, PURE),
     "histogram of occupied cells": counts(ThresholdedHistogram, Budget.of("0.5", "1e-4")),
-    "margins": lambda rows: Margins(
+    "margins": lambda rows: MarginTables(
         "r", Domain((PLACE, TRADE, RICH)), rows, PURE, ((0, 1), (0, 2), (1, 2))
     ),
-    "gaussian margins": lambda rows: Margins(
+    "gaussian margins": lambda rows: MarginTables(
         "r",
         Domain((PLACE, TRADE, RICH)),
         rows,
@@ -106,8 +106,8 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "mean": lambda rows: Mean("r", Domain((INCOME,)), rows, PURE),
     "mean by group": lambda rows: RatioMean("r", Domain((TRADE, INCOME)), rows, PURE),
-    "quantiles": lambda rows: Quantiles("r", Domain((REPORTED,)), rows, PURE, QUARTILES),
-    "quantiles by group": lambda rows: Quantiles(
+    "quantiles": lambda rows: ColumnQuantiles("r", Domain((REPORTED,)), rows, PURE, QUARTILES),
+    "quantiles by group": lambda rows: ColumnQuantiles(
         "r", Domain((TRADE, REPORTED)), rows, PURE, QUARTILES, 1
     ),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),

@@ -19,7 +19,7 @@ from dpcore.audit import AuditResult, audit_release, short_audit
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from schemas.plan import Plan, load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
@@ -57,7 +57,9 @@ RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items
     "units that are added": under(CASES["histogram"], Adjacency("add-remove", 2)).release,
     "histogram at half of alpha": replace(CASES["histogram"].release, share=Budget.of("0.5")),
     "gaussian units": under(CASES["gaussian margins"], UNITS).release,
-    "quartiles by group": Quantiles("q", GROUPED, 500, PURE, (Fraction(1, 4), Fraction(3, 4)), 1),
+    "quartiles by group": ColumnQuantiles(
+        "q", GROUPED, 500, PURE, (Fraction(1, 4), Fraction(3, 4)), 1
+    ),
     "quantiles at a large alpha": replace(CASES["quantiles"].release, share=Budget.of("8")),
     "density at a private bandwidth, in rho": replace(
         CASES["density at a private bandwidth"].release, share=Budget(rho=Fraction(1, 2))

@@ -14,7 +14,7 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from papers.maximum_loss.densities import LossCurve, pair_loss
 from papers.minimax_count.release import MinimaxCount
@@ -25,7 +25,7 @@ FEWEST = 20_000
 RELEASES: dict[str, Release] = {
     "randomised response": MinimaxCount("count", YES, 1, Budget.of(ALPHA), counted=(1,)),
     "Laplace": Mean("mean", Domain((Grid("x", 0.0, 1.0, 1024),)), 1, Budget.of(ALPHA)),
-    "Gaussian": Margins("g", YES, 1, Budget.of(ALPHA, "0.01"), ((0,),), "discrete-gaussian"),
+    "Gaussian": MarginTables("g", YES, 1, Budget.of(ALPHA, "0.01"), ((0,),), "discrete-gaussian"),
 }
 
 

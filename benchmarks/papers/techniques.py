@@ -29,8 +29,8 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.numbers.quantiles import Quantiles
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
@@ -40,9 +40,9 @@ PURE, BOTH, ROWS = Budget.of("1"), Budget.of("1", "1e-6"), 100
 RELEASES: dict[str, Release] = {
     "Laplace": Histogram("h", SIDES, ROWS, PURE),
     "gamma": GammaDensity("g", LINE, ROWS, PURE, (0.3,)),
-    "Gaussian": Margins("m", SIDES, ROWS, BOTH, ((0,),), "discrete-gaussian"),
+    "Gaussian": MarginTables("m", SIDES, ROWS, BOTH, ((0,),), "discrete-gaussian"),
     "K-norm": BodyDensity("k", LINE, ROWS, PURE, (0.3,)),
-    "exponential": Quantiles("q", LINE, ROWS, PURE, (Fraction(1, 2),)),
+    "exponential": ColumnQuantiles("q", LINE, ROWS, PURE, (Fraction(1, 2),)),
 }
 CANDIDATES, DIMENSIONS = (10**8, 10**16, 10**32), (16, 64, 256)
 

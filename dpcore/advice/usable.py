@@ -47,7 +47,7 @@ from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.fitted import FittedTables
@@ -262,7 +262,7 @@ def _(release: Moments) -> float:
 
 
 @error_of_numbers.register
-def _(release: Quantiles) -> float:
+def _(release: ColumnQuantiles) -> float:
     return release.rank_error * release.parts / release.rows
 
 

@@ -32,7 +32,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.audit.neighbours import Pair
 from dpcore.audit.rehearsal import Rehearsal, fast_generator
-from dpcore.audit.scores import Score, Slice, StatedRatio, Sum
+from dpcore.audit.scores import Score, Slice, StatedRatio, SumOfScores
 from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import Mechanism, Outputs, Round
@@ -107,7 +107,7 @@ class Joint:
             for part, start, width in zip(self.parts, starts[:-1], widths, strict=True)
             for score in list(part.scores())[:1]
         ]
-        return [Sum(tuple(own)), *own] if len(own) > 1 else own
+        return [SumOfScores(tuple(own)), *own] if len(own) > 1 else own
 
 
 @dataclass(frozen=True, eq=False)

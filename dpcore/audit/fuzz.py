@@ -7,7 +7,7 @@ unit may have several records: they lie in different cells, and may be fewer tha
 >>> from dpcore.domain.domain import Domain
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
 >>> pair = next(fuzzed_pairs(domain, 9, Adjacency(), np.random.default_rng(1)))
->>> int(pair.near.counts.sum()), int(pair.far.counts.sum())
+>>> pair.near.total, pair.far.total
 (9, 9)
 """
 

@@ -20,13 +20,13 @@ import numpy as np
 from dpcore.arrays import Floats
 from dpcore.audit.scores import (
     BinnedRatio,
-    Coordinate,
     Extreme,
     Linear,
     LowBits,
+    Projection,
     Quadratic,
     Score,
-    Sum,
+    SumOfScores,
 )
 from dpcore.line.mechanism import Outputs
 
@@ -52,16 +52,16 @@ _LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array
 def propose(near: Outputs, far: Outputs) -> list[Score]:
     """Scores to try, from search draws (n, d) of the two sides."""
     width = near.shape[1]
-    learned = {j: _learned(Coordinate(j), near, far) for j in _candidates(near, far)}
+    learned = {j: _learned(Projection(j), near, far) for j in _candidates(near, far)}
     ratios = {j: ratio for j, (ratio, _) in learned.items()}
     clearness = {j: clear for j, (_, clear) in learned.items()}
     telling = sorted(ratios, key=lambda j: -clearness[j])
     scores: list[Score] = []
     for j in telling[:SINGLES]:
-        scores += [Coordinate(j), ratios[j]]
+        scores += [Projection(j), ratios[j]]
     if width > 1:
         chosen = [j for j in telling if clearness[j] > _NOISE] or telling[:1]
-        scores.append(Sum(tuple(ratios[j] for j in chosen)))
+        scores.append(SumOfScores(tuple(ratios[j] for j in chosen)))
         scores += [Extreme(True), Extreme(False), *linear(near, far, sorted(telling))]
         if width <= CURVED and not any(np.isnan(side).any() for side in (near, far)):
             scores.append(quadratic(near, far))

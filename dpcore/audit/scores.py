@@ -4,7 +4,7 @@ A lower bound is valid for any score; the score only affects how large the bound
 the log-ratio of an output's chances on the two sides (Neyman & Pearson); these scores approximate it:
 
     StatedRatio      the log-ratio of the law that a mechanism states
-    Coordinate       one number of the output;  Linear, Extreme: functions of all numbers
+    Projection       one number of the output;  Linear, Extreme: functions of all numbers
     Quadratic        a quadratic form: for noise whose coordinates are dependent
     LowBits          the last digits of a number: floating-point noise leaks there (Mironov 2012)
     BinnedRatio      a log-ratio that was learned from the counts of a score's bins
@@ -12,7 +12,7 @@ the log-ratio of an output's chances on the two sides (Neyman & Pearson); these 
 An output is a row of (size, d); an absent number is NaN.
 
 >>> outputs = np.array([[3.0, np.nan], [1.0, 2.0]])
->>> Extreme(largest=True)(outputs).tolist(), Coordinate(1)(outputs).tolist()
+>>> Extreme(largest=True)(outputs).tolist(), Projection(1)(outputs).tolist()
 ([3.0, 2.0], [nan, 2.0])
 """
 
@@ -41,7 +41,7 @@ class Score(Protocol):
 
 
 @dataclass(frozen=True)
-class Coordinate:
+class Projection:
     """One number of the output."""
 
     index: int
@@ -188,7 +188,7 @@ class Scored:
 
     def by(self, score: Score) -> Floats:
         if id(score) not in self._found:
-            if isinstance(score, Sum):
+            if isinstance(score, SumOfScores):
                 values = score.of(map(self.by, score.scores))
             else:
                 values = score(self.outputs)
@@ -212,7 +212,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Sum:
+class SumOfScores:
     """The sum of scores: the log-ratio of the whole if they are log-ratios of independent parts."""
 
     scores: tuple[Score, ...]

@@ -29,7 +29,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
 
-Quantile = Callable[[Floats, Floats, Floats], Floats]
+QuantileFunction = Callable[[Floats, Floats, Floats], Floats]
 """From ``lower``, ``upper`` and positions from 0 to 1 to values, all (k,)."""
 
 
@@ -114,7 +114,7 @@ class CellNumbers:
             self, lower=lower, upper=np.minimum(upper, self.upper), first=first, last=last
         )
 
-    def at(self, positions: Floats, density: Quantile | None = None) -> Floats:
+    def at(self, positions: Floats, density: QuantileFunction | None = None) -> Floats:
         """The number at each position (k,), from 0 to below 1, in each cell.
 
         ``density``: the distribution of numbers inside their cells; by default uniform.
@@ -127,7 +127,7 @@ class CellNumbers:
             values = times_step(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 
-    def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
+    def _warped(self, positions: Floats, density: QuantileFunction | None) -> Floats:
         """Positions among the numbers of each cell, transformed to follow the density there."""
         if density is None:
             return positions

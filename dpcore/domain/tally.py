@@ -42,6 +42,11 @@ class Tally:
         sums = np.add.reduceat(counts[order], first) if len(first) else counts
         return cls(domain, cells[first], sums)
 
+    @property
+    def total(self) -> int:
+        """The number of records: private."""
+        return int(self.counts.sum())
+
     def __repr__(self) -> str:
         return f"<tally over {' x '.join(self.domain.names)}: withheld>"
 

@@ -186,16 +186,16 @@ class _Known:
         inverse, moments = self._regression
         return np.asarray(inverse @ (moments @ values))
 
-    def line(self, at: Floats) -> _Line:
+    def line(self, at: Floats) -> _Linearised:
         predictor = self.design @ at
         score = self.design * (self.response - self.family.mean(predictor))[:, None]
         slope = -self.design * self.family.slope(predictor)[:, None]
         columns = [self.onto(slope * column[:, None]) for column in self.design.T]
-        return _Line(self, at, score, slope, self.onto(score), np.stack(columns, axis=-1))
+        return _Linearised(self, at, score, slope, self.onto(score), np.stack(columns, axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
+class _Linearised:
     """The equations, linearised at the coefficients ``at``.
 
     ``score``: (m, p) of the records; ``slope``: (m, p) its derivative by the predictor; ``on``: (q, p)

@@ -22,7 +22,7 @@ TOWER = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class PlottedShape:
     """What a plot shows: shares of records in the bars between ``edges`` (k + 1,), and at most
     ``points``; ``left_out``: values that would tower above the bars, with both shares."""
 
@@ -39,7 +39,7 @@ class Shape:
     functions."""
 
     distance: float
-    curves: Curves = field(repr=False)
+    curves: PlottedShape = field(repr=False)
 
 
 def compared_shapes(real: Floats, synthetic: Floats) -> Shape:
@@ -56,7 +56,7 @@ def _at_most(values: Floats, points: Floats) -> Floats:
     return np.searchsorted(np.sort(values), points, side="right") / len(values)
 
 
-def _curves(real: Floats, synthetic: Floats, towers: Floats) -> Curves:
+def _curves(real: Floats, synthetic: Floats, towers: Floats) -> PlottedShape:
     """Curves over the middle 99% of the real values; the other values are in no bar."""
     low, high = (float(np.quantile(real, level)) for level in (0.005, 0.995))
     if low == high:
@@ -72,7 +72,7 @@ def _curves(real: Floats, synthetic: Floats, towers: Floats) -> Curves:
     left_out = [
         (float(v), float(np.mean(real == v)), float(np.mean(synthetic == v))) for v in towers
     ]
-    return Curves(
+    return PlottedShape(
         edges,
         points,
         (shares[0], shares[1]),

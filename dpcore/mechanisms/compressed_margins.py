@@ -47,7 +47,7 @@ from dpcore.line.mechanism import LogRatio
 from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.quadrants import Pair, even_scores, half_scores, sums_of_products
-from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
+from dpcore.mechanisms.rounds import AdaptiveRounds, Noise, RoundsEvent
 
 
 class Grouping(NamedTuple):
@@ -82,7 +82,7 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class CompressedMargins(Rounds):
+class CompressedMargins(AdaptiveRounds):
     """Noise on one-way tables, then on tables over groups that follow from these: DP at the sum
     of both rounds.
 

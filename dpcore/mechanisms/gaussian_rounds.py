@@ -34,7 +34,7 @@ from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
-from dpcore.mechanisms.rounds import Rounds
+from dpcore.mechanisms.rounds import AdaptiveRounds
 
 TRIED = 4
 """How many paths of pure noise an audit uses to compare the sums of two tables."""
@@ -68,7 +68,7 @@ class Sums(Protocol):
 
 
 @dataclass(frozen=True)
-class GaussianRounds(Rounds, DiscreteGaussian):
+class GaussianRounds(AdaptiveRounds, DiscreteGaussian):
     """A sequence of sums over the tally of ``domain``, each with noise: (alpha, beta)-DP together.
 
     ``size``: the number of outputs of all rounds; ``l2_sensitivity_squared``: of all rounds together;

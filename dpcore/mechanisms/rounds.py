@@ -1,8 +1,8 @@
 """A sequence of draws: the earlier noisy draws determine what the next one measures.
 
 Each round adds noise or makes choices (``exponential``).  Its law is public and does not depend on the
-rounds before it: ``Rounds.laws``.  Each round crosses the privacy line separately, at its own price.
-Together they cost either of two prices:
+rounds before it: ``AdaptiveRounds.laws``.  Each round crosses the privacy line separately, at its own
+price.  Together they cost either of two prices:
 
     the sum            of all alphas, or of all rhos: for rounds of any law
     a single draw      of discrete Gaussian noise: for Gaussian rounds i of squared sensitivity S_i and
@@ -136,7 +136,7 @@ class RoundsEvent(Event):
 
 
 @dataclass(frozen=True)
-class Rounds(Mechanism):
+class AdaptiveRounds(Mechanism):
     """A sequence of draws from the tally of ``domain``.
 
     A *point* describes what the next round measures, in each of several repetitions.  It is public,

@@ -28,7 +28,7 @@ from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import ABSENT, Statistic
 from dpcore.mechanisms.exponential import ExponentialMechanism
-from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
+from dpcore.mechanisms.rounds import AdaptiveRounds, Noise, RoundsEvent
 
 
 class Setting(Hashable, Protocol):
@@ -52,7 +52,7 @@ class Tuning(Protocol):
 
 
 @dataclass(frozen=True)
-class TunedNoise(Rounds):
+class TunedNoise(AdaptiveRounds):
     """Choices by ``tuning``, then noise on the numbers at the chosen setting: DP at the sum of both.
 
     ``domain``: the domain of the tally; ``noise``: its number of cells is the most numbers at any

@@ -20,6 +20,7 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
@@ -50,6 +51,10 @@ class Samplable(Release):
 
     nested: tuple[Nested, ...] = ()
     """Groups that a column determines in every synthetic record."""
+
+    @property
+    def record_columns(self) -> RecordColumns:
+        return RecordColumns.of(self.domain, self.rules, self.nested)
 
     def resolves(self, axis: Bins) -> bool:
         """Whether the release is fine enough to place values inside these bins of one of its columns."""

@@ -137,7 +137,7 @@ class TunedRelease(Release, Generic[Settled]):
 
     @property
     def largest_statistic(self) -> int:
-        # Other scores are ranks, which ``Quantiles`` bounds.
+        # Other scores are ranks, which ``ColumnQuantiles`` bounds.
         return max(LARGEST_RELATIVE, self._at_most_noise(self.share).largest_statistic)
 
     def statistic(self, tally: Tally) -> Exact:

@@ -38,7 +38,7 @@ from dpcore.line.mechanism import Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy, Statistic
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
-from papers.near_records.tilted import NearMeans
+from papers.near_records.tilted import NearMeanLaw
 
 BITS = 16
 """Features are rounded to whole multiples of 2**-BITS."""
@@ -143,7 +143,7 @@ class NearMeansMechanism(Mechanism):
         totals, which = np.unique(sums, axis=0, return_inverse=True)
         result = np.empty((len(which.ravel()), self.cells), dtype=np.int64)
         for i, total in enumerate(totals):
-            law = NearMeans(total, self.rows, self.features, self.draws, self.scale)
+            law = NearMeanLaw(total, self.rows, self.features, self.draws, self.scale)
             alike = np.flatnonzero(which.ravel() == i)
             result[alike] = law.sequences(len(alike), source)
         return Noisy(result.ravel(), reproducible=source.reproducible)

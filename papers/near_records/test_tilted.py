@@ -12,7 +12,7 @@ from scipy import stats
 from dpcore.sampling.source import SeededSource
 from papers.near_records import tilted
 from papers.near_records.by_series import NearMeansMechanism
-from papers.near_records.tilted import NearMeans
+from papers.near_records.tilted import NearMeanLaw
 from tests.chance import FALSE_ALARM
 
 FEATURES = np.array([[3, -1], [0, 2], [-2, 0], [1, 1]])
@@ -52,7 +52,7 @@ def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_
 ):
     counts = np.array(records)
     total, rows, scale = counts @ FEATURES, int(counts.sum()), Fraction(3, 2)
-    near = NearMeans(total, rows, FEATURES, draws, scale)
+    near = NearMeanLaw(total, rows, FEATURES, draws, scale)
     drawn = near.sequences(20_000, SeededSource(3))
     assert np.all(drawn.sum(axis=1) == draws)
     assert fit(drawn, law(total, rows, draws, 1.5)) > FALSE_ALARM
@@ -65,8 +65,8 @@ def test_the_law_does_not_depend_on_the_tilt(monkeypatch: pytest.MonkeyPatch):
     """A bad tilt is slow, and nothing else."""
     total, rows, scale = np.array([4, 3]), 5, Fraction(2)
     for tilt in ((0.0, 0.0), (0.4, -0.2), (-0.3, 0.3)):
-        monkeypatch.setattr(NearMeans, "_best_tilt", lambda self, tilt=tilt: np.array(tilt))
-        near = NearMeans(total, rows, FEATURES, 3, scale)
+        monkeypatch.setattr(NearMeanLaw, "_best_tilt", lambda self, tilt=tilt: np.array(tilt))
+        near = NearMeanLaw(total, rows, FEATURES, 3, scale)
         assert fit(near.sequences(20_000, SeededSource(4)), law(total, rows, 3, 2.0)) > FALSE_ALARM
 
 
@@ -76,16 +76,16 @@ def test_decisions_in_floating_point_are_those_of_exact_arithmetic(
     """Where every decision is exact the same words give the same sequences."""
     total, rows, scale = np.array([4, 3]), 5, Fraction(1, 3)
     monkeypatch.setattr(tilted, "_BATCH", 900)
-    fast = NearMeans(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
+    fast = NearMeanLaw(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
     monkeypatch.setattr(tilted, "_ROUNDING", 1e9)
-    exact = NearMeans(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
+    exact = NearMeanLaw(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
     np.testing.assert_array_equal(fast, exact)
 
 
 def test_no_sequence_is_likelier_than_its_proposal_allows():
     """The bound M holds for all sequences, and the best of them comes near it."""
     total, rows, scale = np.array([9, -1]), 6, Fraction(1, 2)
-    near = NearMeans(total, rows, FEATURES, 4, scale)
+    near = NearMeanLaw(total, rows, FEATURES, 4, scale)
     largest = 0.0
     for z in product(range(4), repeat=4):
         cells = np.array(z)

@@ -39,7 +39,7 @@ _ROUNDING = 1e-11
 """The relative error of sums of logarithms is below this, by a wide margin."""
 
 
-class NearMeans:
+class NearMeanLaw:
     """The law of sequences near the mean ``total`` / ``rows`` of the records: private.
 
     ``total`` (m,): S; ``rows``: n; ``features`` (cells, m): U, whole numbers below 2**20; ``draws``: k;

@@ -59,7 +59,7 @@ BITS = 22
 
 
 @dataclass(frozen=True)
-class Questions:
+class OnlineFunction:
     """The public facts that a release has, and the largest number of answers that it ever gives.
 
     In neighbouring tables one record is replaced; the number of records is public.

@@ -34,7 +34,7 @@ from dpcore.releases.table import (
     interval_columns,
     normal_interval,
 )
-from papers.online_function.online import BITS, Questions
+from papers.online_function.online import BITS, OnlineFunction
 from papers.online_function.order import Place
 
 
@@ -56,7 +56,7 @@ class AskedFunction(Release):
         if any(len(point) != len(self.domain.axes) for point in self.points):
             raise ValueError("points: each has one number for each column")
         super().__post_init__()
-        _ = self.places, self.questions
+        _ = self.places, self.online
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -69,17 +69,17 @@ class AskedFunction(Release):
         columns = np.array(self.points, dtype=np.float64).T
         given: Mapping[str, NDArray[Any]] = dict(zip(self.domain.names, columns, strict=True))
         scaled = unit_points(given, self.grids)
-        return tuple(Questions.place(tuple(point)) for point in scaled.tolist())
+        return tuple(OnlineFunction.place(tuple(point)) for point in scaled.tolist())
 
     @cached_property
-    def questions(self) -> Questions:
+    def online(self) -> OnlineFunction:
         """The function, and the number of answers that the price covers."""
         facts = self.domain, self.rows, self.share, self.kernel, self.bandwidths
-        return Questions(*facts, len(set(self.places)))
+        return OnlineFunction(*facts, len(set(self.places)))
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        return replace(self.questions.mechanism, size=self.questions.most_answers)
+        return replace(self.online.mechanism, size=self.online.most_answers)
 
     @property
     def largest_statistic(self) -> int:
@@ -87,7 +87,7 @@ class AskedFunction(Release):
         return self.most_rows * 3 << (BITS - 1)
 
     def statistic(self, tally: Tally) -> Exact:
-        order, sums = self.questions.order(), []
+        order, sums = self.online.order(), []
         for place in dict.fromkeys(self.places):
             whole = np.rint(np.ldexp(order.residual(place), BITS)).astype(np.int64)
             sums.append(int(whole[tally.cells] @ tally.counts))
@@ -96,16 +96,16 @@ class AskedFunction(Release):
 
     def answers(self, noisy: Noisy) -> Floats:
         """The density at each point, relative to a uniform one, (points,)."""
-        order, found = self.questions.order(), {}
+        order, found = self.online.order(), {}
         for place, steps in zip(dict.fromkeys(self.places), noisy.values.tolist(), strict=True):
             order.residual(place)
-            found[place] = order.value(place, steps * self.questions.unit)
+            found[place] = order.value(place, steps * self.online.unit)
         return np.array([found[place] for place in self.places])
 
     @property
     def _stddev(self) -> float:
         """The standard deviation of the noise in every answer, relative to a uniform density."""
-        return self.questions.stddev * math.sqrt(1 + JITTER)
+        return self.online.stddev * math.sqrt(1 + JITTER)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return (axis.name,)
@@ -135,7 +135,7 @@ class AskedFunction(Release):
         facts = {
             "kernel": self.kernel,
             "bandwidths": {axis.name: h * axis.span for axis, h in widths},
-            "answers": self.questions.most_answers,
+            "answers": self.online.most_answers,
         }
         return Published((Table("densities", self.name, columns, (uncertainty,)),), facts)
 

@@ -11,7 +11,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.kernels import KernelName
-from papers.online_function.online import BITS, Questions
+from papers.online_function.online import BITS, OnlineFunction
 from papers.online_function.order import PLACES
 from tests.dpcore.releases.contract import grid
 
@@ -24,8 +24,8 @@ KINDS = {
 every_kind = pytest.mark.parametrize(("domain", "kernel", "bandwidths"), KINDS.values(), ids=KINDS)
 
 
-def questions(domain: Domain, kernel: KernelName, bandwidths: tuple, most: int = 60) -> Questions:
-    return Questions(domain, 300, SHARE, kernel, bandwidths, most)
+def online(domain: Domain, kernel: KernelName, bandwidths: tuple, most: int = 60) -> OnlineFunction:
+    return OnlineFunction(domain, 300, SHARE, kernel, bandwidths, most)
 
 
 def asked(dimensions: int, count: int) -> list[tuple[float, ...]]:
@@ -55,7 +55,7 @@ def test_in_any_order_the_answers_have_the_covariance_of_the_batch(domain, kerne
     shuffled = np.random.default_rng(1).permutation(len(points))
     rows = np.zeros((12, 12))
     for unit in range(12):
-        order = questions(domain, kernel, bandwidths).order()
+        order = online(domain, kernel, bandwidths).order()
         for i, index in enumerate(shuffled):
             place = tuple(round(x * PLACES) for x in points[index])
             order.residual(place)
@@ -65,7 +65,7 @@ def test_in_any_order_the_answers_have_the_covariance_of_the_batch(domain, kerne
 
 @every_kind
 def test_without_noise_answers_are_the_kernel_density(domain, kernel, bandwidths):
-    spec = questions(domain, kernel, bandwidths)
+    spec = online(domain, kernel, bandwidths)
     cells, points = records(domain), asked(len(bandwidths), 30)
     codes = domain.unpack(cells)
     order = spec.order()
@@ -83,7 +83,7 @@ def test_without_noise_answers_are_the_kernel_density(domain, kernel, bandwidths
 @every_kind
 def test_no_sequence_of_questions_costs_more_than_the_price(domain, kernel, bandwidths):
     """Whole coordinates of all records, brute force: in a sweep, at random, and crowded together."""
-    spec = questions(domain, kernel, bandwidths)
+    spec = online(domain, kernel, bandwidths)
     dimensions = len(bandwidths)
     sweep = [(x,) * dimensions for x in np.linspace(0, 1, 60).tolist()]
     crowd = [(0.5 + i / PLACES,) * dimensions for i in range(-30, 30)]
@@ -129,10 +129,10 @@ def test_the_best_adaptive_course_of_questions_gains_no_more_than_the_price(shar
 
 def test_invalid_questions_are_refused():
     with pytest.raises(ValueError, match="most_answers"):
-        questions(LINE, "gaussian", (0.3,), most=0)
+        online(LINE, "gaussian", (0.3,), most=0)
     with pytest.raises(ValueError, match="too many for a grid"):
-        questions(Domain((grid("x", 2**20),)), "gaussian", (0.3,))
+        online(Domain((grid("x", 2**20),)), "gaussian", (0.3,))
     with pytest.raises(ValueError, match="integer or continuous"):
-        questions(Domain((Categories("c", ("a",)),)), "gaussian", (0.3,))
+        online(Domain((Categories("c", ("a",)),)), "gaussian", (0.3,))
     with pytest.raises(ValueError, match="rows: too many"):
-        Questions(LINE, 2**40, SHARE, "gaussian", (0.3,), 5)
+        OnlineFunction(LINE, 2**40, SHARE, "gaussian", (0.3,), 5)

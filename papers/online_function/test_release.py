@@ -32,7 +32,7 @@ def test_answers_without_noise_are_the_kernel_density(kernel):
     exact = release.statistic(tally_of(LINE, cells))
     quiet = replace(release.mechanism, variance=release.mechanism.variance / 10**12)
     table = release.publish(quiet.draw(exact._statistic, SeededSource(1))).tables[0].columns
-    bump = release.questions.kernels[0]
+    bump = release.online.kernels[0]
     places = (cells + 0.5) / 200
     expected = [(bump.bump(x / 10, places) * bump.height).mean() / 10 for x in table["x"].tolist()]
     np.testing.assert_allclose(table["estimate"], expected, atol=1e-4)

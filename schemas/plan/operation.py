@@ -55,7 +55,7 @@ class Schedule(Section):
         return timezone
 
 
-class Requests(Section):
+class OpenRequests(Section):
     """Requests that anybody with access to Prefect's page may make."""
 
     releases: list[StrictStr] = Field(
@@ -91,7 +91,7 @@ class Operation(Section):
     schedule: Schedule | None = Field(
         default=None, description="When releases are made; without a schedule, only on demand."
     )
-    requests: Requests | None = Field(
+    requests: OpenRequests | None = Field(
         default=None, description="Allowed requests in Prefect's form; by default none."
     )
     warn_runs: int = Field(

@@ -28,7 +28,7 @@ from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 from schemas.document import Section
@@ -259,14 +259,14 @@ class Series(Section):
                 " bins or fewer categories"
             )
         # Not the histogram of random privacy: it publishes some counts without noise.
-        others = ThresholdedHistogram | Margins | Microdata
+        others = ThresholdedHistogram | MarginTables | Microdata
         if type(tables) is not Histogram and not isinstance(tables, others):
             raise ValueError(
                 "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
                 " (model, moments). For a mean use a model, such as formula: income ~ 1"
             )
         # The noise of runs adds up cell by cell, so all tables and runs need the same noise.
-        if isinstance(tables, Margins | Microdata):
+        if isinstance(tables, MarginTables | Microdata):
             if tables.aim not in ("balanced", "records", None):
                 raise ValueError(
                     "optimise: remove it, because a series measures all tables with the same noise"

@@ -5,13 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictStr,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictStr, StringConstraints, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition
@@ -246,7 +240,7 @@ class WeightedSection(ReleaseSection):
         return self.build(survey.weighted if self.weighted else survey, share)
 
 
-class CountsSection(WeightedSection):
+class CountingSection(WeightedSection):
     """Base class of sections that count records, or sum their weights instead."""
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:

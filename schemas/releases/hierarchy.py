@@ -18,14 +18,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.totals import Totals
 from schemas.document import Section
-from schemas.releases.base import (
-    Columns,
-    CountsSection,
-    SurveyFacts,
-    declared,
-    domain_of,
-    listed,
-)
+from schemas.releases.base import Columns, CountingSection, SurveyFacts, declared, domain_of, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.rules import Stated, condition
 from schemas.survey.columns import CategoricalColumn
@@ -155,7 +148,7 @@ class TotalsSection(Section):
         return Totals(level, np.array(counts, dtype=np.int64)[order])
 
 
-class HierarchySection(CountsSection):
+class HierarchySection(CountingSection):
     """Consistent counts at all levels of a tree of regions."""
 
     words: ClassVar[str] = "Counts by region"

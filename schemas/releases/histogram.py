@@ -10,11 +10,11 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from schemas.document import absent
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountingSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
-class HistogramSection(CountsSection):
+class HistogramSection(CountingSection):
     """Counts of all combinations of some columns."""
 
     words: ClassVar[str] = "Histogram"

@@ -9,8 +9,8 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.tables.margins import Margins
-from schemas.releases.base import CountsSection, SurveyFacts
+from dpcore.releases.tables.margins import MarginTables
+from schemas.releases.base import CountingSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.optimise import Optimise, aim_of
 
@@ -29,7 +29,7 @@ def sets_of(ways: int | Sequence[int], columns: int) -> tuple[tuple[int, ...], .
     return tuple(attrs for w in sorted(several) for attrs in combinations(range(columns), w))
 
 
-class MarginsSection(CountsSection):
+class MarginsSection(CountingSection):
     """Counts over several sets of columns, drawn together."""
 
     words: ClassVar[str] = "Contingency tables"
@@ -56,7 +56,9 @@ class MarginsSection(CountsSection):
         domain = binned_domain(survey.columns, self.columns, self.bins)
         sets = self._positions()
         aim = aim_of(self.optimise, sets, self.columns)
-        return self.make(Margins, domain, survey, share, sets=sets, noise=self.mechanism, aim=aim)
+        return self.make(
+            MarginTables, domain, survey, share, sets=sets, noise=self.mechanism, aim=aim
+        )
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.sets is None:

@@ -10,6 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
@@ -20,7 +21,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
-from schemas.releases.base import CountsSection, SurveyFacts
+from schemas.releases.base import CountingSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.compared import with_compared
 from schemas.releases.equal import equal_column, rules_of_equal, with_equal
@@ -52,7 +53,7 @@ class CompressSection(Section):
     )
 
 
-class MicrodataSection(CountsSection):
+class MicrodataSection(CountingSection):
     """Synthetic records that follow noisy tables of pairs, triples or larger sets of columns."""
 
     words: ClassVar[str] = "Tables for synthetic microdata"
@@ -127,14 +128,13 @@ class MicrodataSection(CountsSection):
             part, stated = self.compress.share, self.compress.keep
             keep = stated or usual_groups(
                 domain,
+                RecordColumns.of(domain, rules, nested),
                 survey.rows,
                 share,
                 sets,
                 self.mechanism,
                 part=part,
                 adjacency=survey.adjacency,
-                rules=rules,
-                nested=nested,
             )
             # Without a wide column nothing is compressed, and single tables get no share.
             if keep:

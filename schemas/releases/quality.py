@@ -17,7 +17,7 @@ from dpcore.releases.tables.criteria import (
     Criterion,
     Distance,
     Largest,
-    Means,
+    MeanDifference,
     Prediction,
     values_of,
 )
@@ -127,7 +127,9 @@ class CriterionSection(Section):
             if domain.select(tuple(by)).size > MOST_GROUPS:
                 raise ValueError(f"more than {MOST_GROUPS:,} groups; leave out the largest column")
             values_of(domain.axes[domain.positions[response]])
-        return Means(f"means of {response} by {', '.join(by)}", self.at_most, response, (*by,))
+        return MeanDifference(
+            f"means of {response} by {', '.join(by)}", self.at_most, response, (*by,)
+        )
 
     def _prediction(self, domain: Domain, place: str, formula: str) -> Criterion:
         response, *terms = _added(domain, f"{place}.model", formula)

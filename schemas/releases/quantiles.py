@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from schemas.numbers import WrittenRational
 from schemas.releases.base import GroupsSection, SurveyFacts, WeightedSection
 
@@ -25,4 +25,4 @@ class QuantilesSection(GroupsSection, WeightedSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain, levels = self.domain(survey.columns), tuple(self.levels)
-        return self.make(Quantiles, domain, survey, share, levels=levels, by=len(self.groups))
+        return self.make(ColumnQuantiles, domain, survey, share, levels=levels, by=len(self.groups))

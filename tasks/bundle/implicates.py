@@ -100,16 +100,13 @@ def make_implicates(
     stated = list(slopes(agreement, scores_of(release, agreement), rows))
     stated = [slope for slope in stated if slope.privacy > 0]
     start = release.sample(noisy, rows)[1]
-    rules, nested = release.rules, release.nested
     sets = release.tables
     margins = [agreement.margin(attributes) for attributes in sets]
 
     def made(number: int, factor: float) -> Implicates:
         again = together([noise_of(part, generator, number) for part in alike])
         noises = [factor * again.margin(attributes).table for attributes in sets]
-        codes = fit_implicates(
-            release.domain.shape, margins, noises, start, generator, rules, nested
-        )
+        codes = fit_implicates(release.record_columns, margins, noises, start, generator)
         return _measured(codes, agreement, stated)
 
     return made(synthesis.implicates, widened(made(PILOT, 1.0).spread))

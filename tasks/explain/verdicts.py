@@ -32,7 +32,7 @@ from dpcore.releases.abilities import of_period
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
@@ -73,7 +73,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
     for name, built in plan.of_period.items():
         # Cells inside bins serve to draw records and are not read one by one.
-        inside = name in plan.inside_bins and isinstance(built, Margins)
+        inside = name in plan.inside_bins and isinstance(built, MarginTables)
         if not inside and name not in plan.finding:
             yield from _of_release(plan, name, built)
     for each in plan.analyses:

@@ -34,7 +34,7 @@ LONGEST = 60
 
 
 @dataclass(frozen=True)
-class Counts:
+class CountTable:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of its k cells, and (k,) numbers.
 
     Labels on an axis may repeat, keys may not.  ``unit``: the counted unit; ``number``: words for each
@@ -57,7 +57,7 @@ class Counts:
     @classmethod
     def of_axis(
         cls, axis: Axis, value: Floats, error: float, columns: Columns, unit: Unit
-    ) -> "Counts":
+    ) -> "CountTable":
         """Counts (cells,) of one column, all with the same normal error."""
         table = {column.name: column.values for column in describe_cells(Domain((axis,)))}
         keys, labels = _keys(table, axis.name), read_labels(table, axis.name, columns)
@@ -115,7 +115,7 @@ class Counts:
 
 def read_counts(
     table: Mapping[str, NDArray[Any]], columns: Columns, unit: Unit = RECORDS
-) -> Counts:
+) -> CountTable:
     """The count table in the columns of a Parquet file. Its sides are columns of the plan."""
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
@@ -128,7 +128,7 @@ def read_counts(
     if BEST[0] in table:
         number = f"{unit.number} estimated from all releases"
     titles = [called(name, columns) for name in names]
-    return Counts(names, keys, labels, value, lower, upper, error, unit, number, titles)
+    return CountTable(names, keys, labels, value, lower, upper, error, unit, number, titles)
 
 
 def read_labels(

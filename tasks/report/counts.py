@@ -22,7 +22,7 @@ from tasks.charts.bars import Bar, bars
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
 from tasks.charts.svg import percent, supported
-from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
+from tasks.report.cells import Columns, CountTable, noisy, read_counts, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 
 MOST_FIGURES = 4
@@ -121,7 +121,7 @@ def _whole(source: Source) -> float | None:
     return float(source.plan.rows) if public else None
 
 
-def one_way(counts: Counts, path: str) -> Figure:
+def one_way(counts: CountTable, path: str) -> Figure:
     """A figure of one column: a bar and an interval for each cell."""
     title = counts.title
     says = f"Each bar is one {counts.number}, each line its 90% interval, {counts.plus_minus}"
@@ -146,7 +146,7 @@ def _between_empty_ends(clear: Booleans, null: bool, more: int = 0) -> list[int]
     return [*shown, *range(size, len(clear))]
 
 
-def two_way(counts: Counts, path: str, columns: Columns) -> Figure:
+def two_way(counts: CountTable, path: str, columns: Columns) -> Figure:
     """A figure of two columns: a heat map, hatched where zero lies inside the interval. Numbers at the
     ends without a clear count are left out."""
     title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
@@ -195,13 +195,13 @@ def largest(
     return Figure(title, says, bars(rows, counts.unit.things), described, needed=True)
 
 
-def bars_of(counts: Counts) -> list[Bar]:
+def bars_of(counts: CountTable) -> list[Bar]:
     """One bar for each cell."""
     ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
     return [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
 
 
-def noisy_columns(source: Source) -> list[Counts]:
+def noisy_columns(source: Source) -> list[CountTable]:
     """The noisy counts of single columns that a release implies, if their errors are known. If other
     releases contribute, the counts are estimated from all releases, like the tables, so that readers do
     not see two numbers for the same count.
@@ -216,7 +216,9 @@ def noisy_columns(source: Source) -> list[Counts]:
         value, error = release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
         if value is None or not math.isfinite(error):
             continue
-        counts = replace(Counts.of_axis(axis, value, error, columns, unit), whole=_whole(source))
+        counts = replace(
+            CountTable.of_axis(axis, value, error, columns, unit), whole=_whole(source)
+        )
         alone, parts = Domain((axis,)), [*source.parts]
         best = join("", alone, release, parts) if isinstance(release, TableOfCounts) else None
         if best is not None and len(best.sources) > 1:
@@ -229,7 +231,7 @@ def noisy_columns(source: Source) -> list[Counts]:
     return found
 
 
-def count_table(counts: Counts, path: str) -> DataTable:
+def count_table(counts: CountTable, path: str) -> DataTable:
     """The numbers in the chart of the table at ``path``, with shares if the total is public."""
     shares = ("Share of all records (90% interval)",) if counts.whole else ()
     rows = []

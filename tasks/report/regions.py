@@ -6,7 +6,7 @@ from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.table import ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.hierarchy import Hierarchy
 from schemas.bundle.table_file import TableFile
-from tasks.report.cells import Counts, called, read_labels
+from tasks.report.cells import CountTable, called, read_labels
 from tasks.report.counts import figures_of, list_of_tables, one_way, warnings_of
 from tasks.report.parts import Drawn, Figure, Source
 
@@ -45,5 +45,5 @@ def _totals(source: Source, release: Hierarchy, level: int, file: TableFile) -> 
     ends = bounded_interval(value, TWO_SIDED * error, ONE_SIDED * error, np.inf)
     number = f"estimated {source.unit.number}"
     titles, sides = [called(names[-1], columns)], [labels]
-    counts = Counts(titles, sides, sides, value, *ends, error, source.unit, number, titles)
+    counts = CountTable(titles, sides, sides, value, *ends, error, source.unit, number, titles)
     return one_way(counts, file.place)

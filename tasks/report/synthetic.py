@@ -16,7 +16,7 @@ from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
 from tasks.charts.bars import bars
 from tasks.charts.svg import figure
-from tasks.report.cells import Counts
+from tasks.report.cells import CountTable
 from tasks.report.counts import bars_of, noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
 from tasks.report.support import excluded_by_plan, how_supported, support_table
@@ -142,7 +142,7 @@ def count_records(values: NDArray[Any], axis: Axis) -> Floats:
     return np.bincount(cells_of(axis, known), minlength=axis.size).astype(np.float64)
 
 
-def _comparison(noisy: Counts, counted: Floats) -> Figure:
+def _comparison(noisy: CountTable, counted: Floats) -> Figure:
     rows, others = bars_of(noisy), counted.tolist()
     title = f"Synthetic records by {noisy.quoted[0]}"
     says = (

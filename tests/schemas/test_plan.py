@@ -10,7 +10,7 @@ from dpcore.accounting.budget import Budget, total
 from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import PlanError
 from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.manifest import privacy_statement
 from schemas.plan import load_plan
@@ -206,7 +206,7 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
     levels, both = {"kind": "quantiles", "levels": ["1/2"]}, {"by": ["sex", "region"]}
     plan_document["releases"][1] = last | levels | both | {"column": "income"}
     medians = load_plan(plan_document).built["by-sex"]
-    assert isinstance(medians, Quantiles)
+    assert isinstance(medians, ColumnQuantiles)
     assert (medians.domain.names, medians.parts) == (("sex", "region", "income"), 10)
     for change, says in [
         (levels | {"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),

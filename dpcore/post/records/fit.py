@@ -27,7 +27,7 @@ stay weak, much as in a maximum-entropy fit.
 
 >>> import numpy as np
 >>> noisy = [Margin((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
->>> codes = fit_records((2, 2), noisy, 100, np.random.default_rng(7))
+>>> codes = fit_records(RecordColumns((2, 2)), noisy, 100, np.random.default_rng(7))
 >>> margins_of(codes, (2, 2), [(0, 1)])[0].tolist()
 [[30, 8], [0, 62]]
 """
@@ -42,15 +42,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.initial import initial_records
 from dpcore.post.records.nested import Nested, groups_followed
-from dpcore.post.records.rules import Rule, forbidden_values, repair_records
+from dpcore.post.records.rules import forbidden_values, repair_records
 from dpcore.post.tables.consistency import make_consistent
-from dpcore.post.tables.margins import (
-    Attributes,
-    Margin,
-    margins_of,
-)
+from dpcore.post.tables.margins import Attributes, Margin, margins_of
 
 WINDOW = 8  # sweeps between two checks of the improvement
 SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps
@@ -59,7 +56,7 @@ CLOSE = 1 / 2000  # a negligible misfit, as a share of the misfit of noise alone
 
 
 def fit_records(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
@@ -68,8 +65,6 @@ def fit_records(
     sweeps: int = 400,
     tolerance: float = 0.03,
     start: Integers | None = None,
-    rules: Sequence[Rule] = (),
-    nested: Sequence[Nested] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Integers:
     """Fit synthetic records to noisy margins.
@@ -77,8 +72,10 @@ def fit_records(
     Post-processing: it uses public values only.  Deterministic given the generator.
 
     Args:
-        sizes: The number of values of each of the k attributes.
-        margins: Noisy margins, which need not agree.  Every attribute must be in one.
+        columns: The k attributes, with the rules and groups that all records obey; records of the
+            start that break a rule are repaired.
+        margins: Noisy margins, which need not agree.  Every attribute must be in one; none contains
+            a group and its detail.
         rows: The number of records to make.
         generator: The source of randomness; an ordinary one, because nothing here is private.
         total: The public number of records that the margins describe, by default ``rows``.  If it
@@ -89,13 +86,11 @@ def fit_records(
             also ends when the misfit is far below that of noise (``CLOSE``), or hardly falls at all;
             with 0, only when no record moves.
         start: (rows, k) codes from which to start, by default ``initial_records``.
-        rules: Rules that all records obey; records of the start that break one are repaired.
-        nested: Attributes that are functions of others in all records; no margin contains both.
         progress: Called as ``progress(done, sweeps)`` after every sweep.
 
     Returns:
-        (rows, k) codes with ``0 <= codes[:, a] < sizes[a]``.  Their misfit is at most that of the
-        start.
+        (rows, k) codes with ``0 <= codes[:, a] < columns.sizes[a]``.  Their misfit is at most that of
+        the start.
 
     Raises:
         ValueError: An attribute is in no margin, or no record was found that obeys the rules.
@@ -104,19 +99,19 @@ def fit_records(
         >>> generator = np.random.default_rng(7)
         >>> tables = np.array([[29.3, 71.2], [60.4, 39.8]])
         >>> one_way = [Margin((a,), tables[a], 1.0) for a in (0, 1)]
-        >>> fit_records((2, 2), one_way, 100, generator).sum(axis=0).tolist()
+        >>> fit_records(RecordColumns((2, 2)), one_way, 100, generator).sum(axis=0).tolist()
         [71, 40]
     """
     total = float(rows) if total is None else total
     # Also with a start: later draws stay the same, and an attribute in no margin is refused.
-    codes = initial_records(sizes, margins, rows, generator, total, rules, nested)
+    codes = initial_records(columns, margins, rows, generator, total)
     if start is not None:
         codes = np.array(start, dtype=np.int64)
     if rows == 0:
         return codes
-    targets, noise_alone = _targets(sizes, margins, total, rows)
-    codes = groups_followed(repair_records(codes, sizes, rules, generator), nested)
-    search = _Search(tuple(sizes), codes, targets, rules, nested)
+    targets, noise_alone = _targets(columns.sizes, margins, total, rows)
+    codes = repair_records(codes, columns.sizes, columns.rules, generator)
+    search = _Search(columns, groups_followed(codes, columns.nested), targets)
     window_start = search.misfit()
     moved = 0
     for done in range(1, sweeps + 1):
@@ -215,16 +210,11 @@ class _Search:
     for each attribute, the attributes that move with it (itself and its groups); empty for a group.
     """
 
-    def __init__(
-        self,
-        sizes: tuple[int, ...],
-        codes: Integers,
-        targets: Sequence[Margin],
-        rules: Sequence[Rule],
-        nested: Sequence[Nested],
-    ) -> None:
-        self.sizes = sizes
-        self.rules = [[rule for rule in rules if a in rule.attributes] for a in range(len(sizes))]
+    def __init__(self, columns: RecordColumns, codes: Integers, targets: Sequence[Margin]) -> None:
+        self.sizes = sizes = columns.sizes
+        self.rules = [
+            [rule for rule in columns.rules if a in rule.attributes] for a in range(len(sizes))
+        ]
         self.codes = codes.astype(np.int32)
         cells = [target.table.size for target in targets]
         counts = margins_of(codes, sizes, [target.attributes for target in targets])
@@ -234,7 +224,7 @@ class _Search:
         self.weights = np.repeat([1.0 / target.variance for target in targets], cells)
         starts = np.cumsum([0, *cells])
         self.moved: list[list[_Moved]] = [[] for _ in sizes]
-        groups = {each.group: each for each in nested}
+        groups = {each.group: each for each in columns.nested}
         for attribute, size in enumerate(sizes):
             around = _Around(attribute, sizes, targets, starts)
             follows = groups.get(attribute, Nested(attribute, attribute, tuple(range(size))))

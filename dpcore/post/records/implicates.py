@@ -19,7 +19,8 @@ their errors, for the median pair.
 >>> noisy = Margin((0, 1), np.array([[310.0, 90.0], [60.0, 540.0]]), 100.0)
 >>> noise = np.random.default_rng(1).normal(0, 10, (2, 2, 8))
 >>> start = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 250, axis=0)
->>> made = fit_implicates((2, 2), [noisy], [noise], start, np.random.default_rng(7))
+>>> columns = RecordColumns((2, 2))
+>>> made = fit_implicates(columns, [noisy], [noise], start, np.random.default_rng(7))
 >>> made.shape, bool(abs(made[:, :, 0].mean() - 0.6) < 0.002)
 ((8, 1000, 2), True)
 """
@@ -32,9 +33,8 @@ from functools import partial
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.fit import fit_records
-from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Margin
 from dpcore.progress import report
 
@@ -47,13 +47,11 @@ WIDEST = 2.0
 
 
 def fit_implicates(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     margins: Sequence[Margin],
     noises: Sequence[Floats],
     start: Integers,
     generator: np.random.Generator,
-    rules: Sequence[Rule] = (),
-    nested: Sequence[Nested] = (),
 ) -> Integers:
     """Records (M, rows, k) near unbiased tables to which noise was added again, M times.
 
@@ -70,15 +68,13 @@ def fit_implicates(
         ]
         made.append(
             fit_records(
-                sizes,
+                columns,
                 targets,
                 len(start),
                 generator,
                 start=start,
                 sweeps=SWEEPS,
                 tolerance=TOLERANCE,
-                rules=rules,
-                nested=nested,
                 progress=partial(report, f"records of implicate {m + 1} fitted, sweeps"),
             )
         )

@@ -13,7 +13,8 @@ they are also drawn jointly, or one given the other, the most informative pairs 
 >>> import numpy as np
 >>> table = np.zeros((3, 3, 3))
 >>> table[0, 0, 0], table[2, 2, 2] = 30.0, 20.0
->>> codes = initial_records((3, 3, 3), [Margin((0, 1, 2), table, 1.0)], 50, np.random.default_rng(7), 50)
+>>> columns, noisy = RecordColumns((3, 3, 3)), [Margin((0, 1, 2), table, 1.0)]
+>>> codes = initial_records(columns, noisy, 50, np.random.default_rng(7), 50)
 >>> np.unique(codes, axis=0).tolist()
 [[0, 0, 0], [2, 2, 2]]
 """
@@ -26,39 +27,34 @@ from itertools import chain, combinations
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.post.records.nested import Nested, beside_groups
+from dpcore.post.records.columns import RecordColumns
+from dpcore.post.records.nested import beside_groups
 from dpcore.post.records.rules import Rule, clear_forbidden_cells
 from dpcore.post.records.systematic import draw_systematically
 from dpcore.post.tables.consistency import make_consistent
-from dpcore.post.tables.margins import (
-    Margin,
-    cells,
-    one_way,
-    packed,
-)
+from dpcore.post.tables.margins import Margin, cells, one_way, packed
 from dpcore.post.tables.simplex import project_to_simplex
 
 
 def initial_records(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     total: float,
-    rules: Sequence[Rule] = (),
-    nested: Sequence[Nested] = (),
 ) -> Integers:
     """Records near the one-way margins and the widest margins: (rows, k) codes.
 
     ``margins``: noisy or consistent; ``total``: their sum.  Every attribute must be in a margin.  All
     draws are systematic.  A margin of all the attributes is met within one record per cell.  Records
-    may break ``rules``, but few break a rule about a pair that is among the margins.  Details are drawn
+    may break rules, but few break a rule about a pair that is among the margins.  Details are drawn
     given the groups drawn before; the other groups follow from the details.
     """
-    columns = np.zeros((len(sizes), rows), dtype=np.int64)
+    sizes = columns.sizes
+    codes = np.zeros((len(sizes), rows), dtype=np.int64)
     consistent = make_consistent(sizes, margins, total)
     drawn: set[int] = set()
-    ruled = _ruled(consistent, rules)
+    ruled = _ruled(consistent, columns.rules)
     joint = chain(_wide(sizes, consistent), _connected(ruled, drawn))
     for margin in chain(joint, one_way(sizes, consistent)):
         fresh = tuple(a for a in margin.attributes if a not in drawn)
@@ -66,21 +62,21 @@ def initial_records(
             continue
         table = project_to_simplex(margin.table.ravel(), total).reshape(margin.table.shape)
         # After the projection, which would otherwise give excluded cells a share again.
-        possible = clear_forbidden_cells(margin._replace(table=table), rules)
-        attributes, table, _ = beside_groups(possible, drawn, nested, sizes)
+        possible = clear_forbidden_cells(margin._replace(table=table), columns.rules)
+        attributes, table, _ = beside_groups(possible, drawn, columns.nested, sizes)
         given = tuple(a for a in attributes if a in drawn)
         order = [attributes.index(a) for a in given + fresh]
         conditional = table.transpose(order).reshape(cells(given, sizes), cells(fresh, sizes))
-        values = draw_systematically(packed(columns, given, sizes), conditional, generator)
+        values = draw_systematically(packed(codes, given, sizes), conditional, generator)
         shape = tuple(sizes[a] for a in fresh)
         for attribute, column in zip(fresh, np.unravel_index(values, shape), strict=True):
-            columns[attribute] = column
+            codes[attribute] = column
         drawn.update(fresh)
-        for each in nested:
+        for each in columns.nested:
             if each.detail in drawn and (each.group not in drawn or each.detail in fresh):
-                columns[each.group] = np.asarray(each.of)[columns[each.detail]]
+                codes[each.group] = np.asarray(each.of)[codes[each.detail]]
                 drawn.add(each.group)
-    return np.ascontiguousarray(columns.T)
+    return np.ascontiguousarray(codes.T)
 
 
 def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:

@@ -14,15 +14,15 @@ Its weights and distributions minimise
       + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
 where q_a is the noisy one-way margin of a, restricted to the cells that the component may have: rules
-can give a component one form (``rules.forms_of``), such as households of three.  A residual contains no
-information about the tables inside it, so n share is centred before it is compared.  The first penalty
-shrinks every component towards independence, more strongly where there are many cells to fit.  If groups
-are functions of a detail (``nested``), it shrinks the groups, and the detail given its group: sqrt(size
-of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty makes
-neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly the same way.
-Both are in units of log likelihood, so the same constants serve for all budgets.  They were chosen on
-the public tables of ``benchmarks/synthesis``, where results change little between half and three times
-these values.
+can give a component one form (``RecordColumns.forms``), such as households of three.  A residual
+contains no information about the tables inside it, so n share is centred before it is compared.  The
+first penalty shrinks every component towards independence, more strongly where there are many cells to
+fit.  If groups are functions of a detail (``nested``), it shrinks the groups, and the detail given its
+group: sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty
+makes neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly the same
+way.  Both are in units of log likelihood, so the same constants serve for all budgets.  They were chosen
+on the public tables of ``benchmarks/synthesis``, where results change little between half and three
+times these values.
 
 All pairs are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
 the sizes, they are the blocks of P' diag(w) P. Other tables that differ only in their last attribute
@@ -33,7 +33,7 @@ Vietri & Wu 2021 (GEM).
 
 >>> import numpy as np
 >>> noisy = [Margin((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
->>> mixture = fit_mixture((2, 2), noisy, np.random.default_rng(7), total=100)
+>>> mixture = fit_mixture(RecordColumns((2, 2)), noisy, np.random.default_rng(7), total=100)
 >>> table = 100 * mixture.shares((0, 1))
 >>> bool(abs(table.sum() - 100) < 1e-3), bool(np.all(table > 0)), bool(table[0, 0] > 40)
 (True, True, True)
@@ -41,7 +41,7 @@ Vietri & Wu 2021 (GEM).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,12 +49,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.margins import (
-    Margin,
-    Residual,
-)
+from dpcore.post.tables.margins import Margin, Residual
 from dpcore.post.tables.simplex import project_to_simplex
 
 Singles = NDArray[np.float32]
@@ -83,15 +81,11 @@ class Mixture:
 
 
 def fit_mixture(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     margins: Sequence[Margin | Residual],
     generator: np.random.Generator,
     *,
     total: float,
-    ordered: Collection[int] = (),
-    linked: Sequence[int] | None = None,
-    forms: Booleans | None = None,
-    nested: Sequence[Nested] = (),
     components: int = 200,
     steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
@@ -99,21 +93,15 @@ def fit_mixture(
     """Fit a mixture to noisy margins of ``total`` records, a positive number.
 
     ``margins``: noisy margins or residuals that determine the one-way table of every attribute.
-    ``ordered``: the attributes whose cells are ordered; ``linked``: for each attribute, how many of its
-    cells, from the first, are in order (by default all; a null cell at the end is not).
-    ``forms``: (forms, sum of sizes), for each form which cells of the concatenated attributes are
-    allowed; components are divided equally among the forms and have probability 0 in other cells.
-    ``nested``: attributes that are functions of others.
+    Components are divided equally among the forms of the columns, and have probability 0 in cells that
+    their form excludes.
     ``progress(done, steps)`` is called after every step.
 
     Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
     two), memory as (sum of sizes)^2 + components * cells of the largest of those.
     Deterministic given the generator, up to the rounding of the matrix product.
     """
-    if forms is None:
-        forms = np.ones((1, sum(sizes)), dtype=bool)
-    links = _links(sizes, set(ordered) - {each.group for each in nested}, linked)
-    descent = _Descent(sizes, margins, total, links, components, generator, forms, nested)
+    descent = _Descent(columns, margins, total, columns.forms, components, generator)
     for done in range(steps):
         # The steps become smaller, so that the descent converges instead of circling a minimum.
         descent.step(STEP * min(1.0, 2.0 * (1.0 - done / steps)))
@@ -130,14 +118,13 @@ def fit_mixture(
     )
 
 
-def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int] | None) -> Singles:
+def _links(columns: RecordColumns) -> Singles:
     """The penalty (D - 1,) for a step between cells d and d + 1 of the concatenated attributes."""
-    result = []
-    for attribute, size in enumerate(sizes):
+    result, groups = [], {each.group for each in columns.nested}
+    for attribute, size in enumerate(columns.sizes):
         link = np.zeros(size, dtype=np.float32)
-        if attribute in ordered:
-            link[: max((size if linked is None else linked[attribute]) - 1, 0)] = ROUGHNESS * size
-        link[-1] = 0.0
+        if attribute in columns.in_order and attribute not in groups:
+            link[: columns.in_order[attribute] - 1] = ROUGHNESS * size
         result.append(link)
     return np.concatenate(result)[:-1]
 
@@ -168,15 +155,14 @@ class _Descent:
 
     def __init__(
         self,
-        sizes: Sequence[int],
+        columns: RecordColumns,
         noisy: Sequence[Margin | Residual],
         total: float,
-        links: Singles,
+        forms: Booleans,
         components: int,
         generator: np.random.Generator,
-        forms: Booleans,
-        nested: Sequence[Nested],
     ) -> None:
+        sizes, nested = columns.sizes, columns.nested
         self.sizes: Singles = np.asarray(sizes, dtype=np.float32)
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - np.asarray(sizes)
@@ -218,9 +204,9 @@ class _Descent:
         for group, detail, held in self.follows:
             possible[:, group] = possible[:, detail] @ held
         self.reference: Singles = np.log(np.maximum(possible, NEVER)).astype(np.float32)
-        self.links = np.where(self.allowed[:, 1:] & self.allowed[:, :-1], links, 0.0).astype(
-            np.float32
-        )
+        self.links = np.where(
+            self.allowed[:, 1:] & self.allowed[:, :-1], _links(columns), 0.0
+        ).astype(np.float32)
         # Equal components would have equal gradients, and stay equal.
         spread = 0.3 * generator.standard_normal((components, width), dtype=np.float32)
         self.logs: Singles = self.reference + np.where(self.allowed, spread, 0)

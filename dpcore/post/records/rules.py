@@ -165,32 +165,6 @@ def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
     )
 
 
-def forms_of(sizes: Sequence[int], rules: Iterable[Rule]) -> Booleans | None:
-    """The cells allowed by each value of one attribute, such as a unit's size, which limits its members.
-
-    The result is (values, D), over the concatenated cells of all attributes, by the rules about that
-    attribute only.  The attribute is the one that leaves a single cell to most other attributes.  None
-    if no attribute leaves a single cell to at least two.
-    """
-    starts = np.cumsum([0, *sizes])
-    best, most = None, 2
-    given = list(rules)
-    for attribute, size in enumerate(sizes):
-        allowed = np.ones((size, starts[-1]), dtype=bool)
-        allowed[:, starts[attribute] : starts[attribute + 1]] = np.eye(size, dtype=bool)
-        for rule in given:
-            if len(rule.when) == 1 and rule.when[0][0] == attribute:
-                for other, codes in rule.then:
-                    outside = starts[other] + np.setdiff1d(np.arange(sizes[other]), codes)
-                    allowed[np.ix_(rule.when[0][1], outside)] = False
-        left = np.add.reduceat(allowed, starts[:-1], axis=1)
-        left[:, attribute] = 0
-        alone = int(((left == 1) & (np.asarray(sizes) > 1)).any(axis=0).sum())
-        if alone >= most and left[:, np.arange(len(sizes)) != attribute].all():
-            best, most = allowed, alone + 1
-    return best
-
-
 def _repaired(
     codes: Integers, sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:

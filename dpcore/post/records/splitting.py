@@ -60,6 +60,14 @@ LEAST_WIDTH = 1e-9
 """The width of a cell that contains a single real number."""
 
 
+class CellAmounts(NamedTuple):
+    """The numbers in the cells (values,) of a column: the ``middles`` of the cells, and their
+    ``widths``, which are how many numbers they contain if these are countable."""
+
+    middles: Floats
+    widths: Floats
+
+
 class Tail(NamedTuple):
     """A tail of a column: its cells (k,) from the inside to the end.
 
@@ -85,19 +93,19 @@ def split_groups(
     generator: np.random.Generator,
     ends: Sequence[Tail] = (),
     ranks: Floats | None = None,
-    widths: Floats | None = None,
+    amounts: CellAmounts | None = None,
 ) -> Integers:
     """Cells (rows,) of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, with noise of the given ``variance``; ``ends``: tails, each made of whole groups;
-    ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``widths``
-    (values,): for each of the first cells, how many numbers it contains, or its width.  Within a group
-    the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density if
-    that is closer; in a tail, towards declining counts.  For numbers, sums of neighbouring cells are
-    used too.  Without ranks the records of a group get its cells at random, independently of all other
-    columns.
+    ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``amounts``: of the
+    first cells, if they contain numbers.  Within a group the cells follow the noisy counts after
+    shrinkage towards equal counts, or towards an even density if that is closer; in a tail, towards
+    declining counts.  For numbers, sums of neighbouring cells are used too.  Without ranks the records
+    of a group get its cells at random, independently of all other columns.
     """
+    widths = None if amounts is None else amounts.widths
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
     for tail in ends:  # only the total of its groups is significant, so they are one group
@@ -131,14 +139,13 @@ def tails(
     held: Floats,
     kinds: Integers,
     error: float,
-    middles: Floats | None = None,
-    widths: Floats | None = None,
+    amounts: CellAmounts | None = None,
 ) -> list[Tail]:
     """The tails at the two ends of a column of ordered cells.
 
     ``groups`` (size,): the group of each cell; ``held`` (groups,): records in each, with a standard
     ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind;
-    ``middles``, ``widths`` (values,): of these cells, if they contain numbers.
+    ``amounts``: of these cells, if they contain numbers.
 
     A tail joins the fewest end groups whose total is significant, because noise affects a total less
     than each count; it must be less dense than the groups before it.  The density at the start is the
@@ -157,10 +164,10 @@ def tails(
         left = [g for g in runs if of_kind[g] == of_kind[runs[0]]]
         seen = _seen(left, held, error)
         # If no groups are significant, or only all of them together, noise hides the amounts.
-        if way > 0 and len(seen) in (0, len(left)) and middles is not None and widths is not None:
-            amounts = _amounts(groups, held, left, middles, widths)
-            if amounts:
-                found.append(amounts)
+        if way > 0 and len(seen) in (0, len(left)) and amounts is not None:
+            hidden = _hidden_tail(groups, held, left, amounts)
+            if hidden:
+                found.append(hidden)
                 continue
         # The longest tail first: fewer groups are tried if their density does not decline.
         for number in range(len(seen), 0, -1):
@@ -179,7 +186,7 @@ def tails(
             thins_out = max(mean, clearly / sizes[last]) < min(densities)
             cells = np.flatnonzero(np.isin(groups, end))[::way]
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
-                scales = _scales(int(cells[0]) - way, way, len(kinds), middles, widths)
+                scales = _scales(int(cells[0]) - way, way, len(kinds), amounts)
                 beside = [np.isin(values, each) for each in before]
                 density, slope = _start([held[each].sum() for each in before], beside, scales)
                 wide, steps, along = (scale[cells] for scale in scales)
@@ -188,8 +195,8 @@ def tails(
     return found
 
 
-def _amounts(
-    groups: Integers, held: Floats, left: list[int], middles: Floats, widths: Floats
+def _hidden_tail(
+    groups: Integers, held: Floats, left: list[int], amounts: CellAmounts
 ) -> Tail | None:
     """The tail of all amounts above zero, if noise hides their distribution.
 
@@ -197,6 +204,7 @@ def _amounts(
     logarithms, and so counts of growing cells, are assumed to decline slowly.  None if there are no
     growing cells, or many records in them.
     """
+    middles, widths = amounts
     cells = np.flatnonzero(np.isin(groups, left))
     cells = cells[cells < len(middles)]
     above = cells[middles[cells] > 0.0]
@@ -226,17 +234,17 @@ def _start(
 
 
 def _scales(
-    start: int, way: int, size: int, middles: Floats | None, widths: Floats | None
+    start: int, way: int, size: int, amounts: CellAmounts | None
 ) -> tuple[Floats, Floats, Floats]:
     """``widths``, ``steps`` and ``along`` (size,) of all cells, for a tail that begins after a cell.
 
     Amounts and losses decline on a logarithmic scale, which far from zero is nearly linear.
     """
-    if middles is not None and widths is not None and (amounts := way * middles)[start] > 0.0:
+    if amounts is not None and (outward := way * amounts.middles)[start] > 0.0:
         # Only cells before the tail can be zero or negative; they get an arbitrary smaller amount.
-        logs = np.log(np.maximum(amounts, amounts[amounts > 0.0].min() / 2) / amounts[start])
+        logs = np.log(np.maximum(outward, outward[outward > 0.0].min() / 2) / outward[start])
         if (np.diff(logs[start::way]) > 0.0).all():
-            return np.maximum(widths, LEAST_WIDTH), amounts - amounts[start], logs
+            return np.maximum(amounts.widths, LEAST_WIDTH), outward - outward[start], logs
     cells = (np.arange(float(size)) - start) * way
     return np.ones(size), cells, cells
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.shrinkage import SCALES, log_likelihoods
 from dpcore.post.tables.margins import Attributes, Margin, margins_of
 
@@ -55,7 +56,7 @@ def keep_trends(
     shrunken: Sequence[Floats],
     models: Sequence[Floats],
     noisy: Sequence[Margin],
-    values: Mapping[int, int],
+    in_order: Mapping[int, int],
     sums: Mapping[Attributes, Summed] = MappingProxyType({}),
 ) -> None:
     """Give the tables of two ordered columns the rank correlations that the noisy tables show.
@@ -63,15 +64,14 @@ def keep_trends(
     Shrinkage cell by cell removes much of a correlation that no single cell shows.  The noise of a
     correlation is small, because it averages over all cells.  So it is shrunken separately towards the
     model's correlation, by an amount estimated from all pairs.  Cells that a strong correlation excludes
-    become empty.  ``values``: for each ordered attribute, how many of its first cells are values;
-    ``sums``: sums of products of some pairs, which show their correlations too.  Changes ``shrunken`` in
-    place.
+    become empty.  ``in_order``: as in ``RecordColumns``; ``sums``: sums of products of some pairs, which
+    show their correlations too.  Changes ``shrunken`` in place.
     """
     trends = [
         (place, trend)
         for place, margin in enumerate(noisy)
-        if len(margin.attributes) == 2 and all(a in values for a in margin.attributes)
-        if (trend := _trend(models[place], [values[a] for a in margin.attributes])) is not None
+        if len(margin.attributes) == 2 and all(a in in_order for a in margin.attributes)
+        if (trend := _trend(models[place], [in_order[a] for a in margin.attributes])) is not None
     ]
     if not trends:
         return
@@ -169,22 +169,22 @@ class _Followed(NamedTuple):
 
 
 def follow_trends(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     targets: Sequence[Margin],
-    values: Mapping[int, int],
     codes: Integers,
     refit: Callable[[Sequence[Margin], Integers], Integers],
 ) -> tuple[list[Margin], Integers]:
     """Targets, and records (rows, k) fitted to them, that have the correlations of the given targets.
 
-    ``values``: as for ``keep_trends``; ``codes``: records fitted to the targets, possibly fewer than
-    the targets count; ``refit``: fits records to other targets, starting from given records.
+    ``codes``: records fitted to the targets, possibly fewer than the targets count; ``refit``: fits
+    records to other targets, starting from given records.
     """
+    in_order = columns.in_order
     moved, followed = list(targets), list[_Followed]()
     for place, target in enumerate(targets):
         table = np.maximum(target.table, 0.0)
-        if len(target.attributes) == 2 and all(a in values for a in target.attributes):
-            trend = _trend(table, [values[a] for a in target.attributes])
+        if len(target.attributes) == 2 and all(a in in_order for a in target.attributes):
+            trend = _trend(table, [in_order[a] for a in target.attributes])
             if trend is not None:
                 unit = np.outer(table.sum(1), table.sum(0)) * trend
                 unit *= table.sum() / np.sum(unit * trend)
@@ -192,7 +192,9 @@ def follow_trends(
                 followed.append(_Followed(place, trend, goal, unit))
     best, nearest = (moved, codes), np.inf
     for number in range(REFITTED + 1):
-        held = margins_of(codes, sizes, [targets[each.place].attributes for each in followed])
+        held = margins_of(
+            codes, columns.sizes, [targets[each.place].attributes for each in followed]
+        )
         lacking = [
             each.goal - float(np.sum(each.trend * counts)) / len(codes)
             for each, counts in zip(followed, held, strict=True)

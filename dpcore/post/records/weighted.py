@@ -12,23 +12,22 @@ weight one.
 Every step starts from the previous fit and never makes it worse (``fit_records``).
 
 >>> noisy = [Margin((0, 1), np.array([[31e6, 8e6], [-1.0, 61e6]]), 4.0)]
->>> fitted = fit_weighted((2, 2), noisy, 10**8, np.random.default_rng(7))
+>>> fitted = fit_weighted(RecordColumns((2, 2)), noisy, 10**8, np.random.default_rng(7))
 >>> int(fitted.weights.sum()), len(fitted.codes) < 2**21
 (100000000, True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from dpcore.arrays import Integers
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.fit import fit_records
-from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
 from dpcore.post.records.trends import follow_trends
 from dpcore.post.tables.margins import Margin, margins_of
 from dpcore.progress import report
@@ -64,22 +63,19 @@ class WeightedRecords(NamedTuple):
 
 
 def fit_weighted(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     *,
     total: float | None = None,
     tolerance: float = 0.03,
-    values: Mapping[int, int] | None = None,
-    rules: Sequence[Rule] = (),
-    nested: Sequence[Nested] = (),
 ) -> WeightedRecords:
     """Fit records like ``fit_records``, in time and memory that hardly grow beyond ``LARGEST_FIT``
     rows.
 
-    Up to that many rows it is ``fit_records``, with all weights one.  ``values``: for ordered columns,
-    how many of their cells are values; their correlations are followed too (``trends``).
+    Up to that many rows it is ``fit_records``, with all weights one.  If columns are in order, their
+    correlations are followed too (``trends``).
     """
     scale = rows / (rows if total is None else total) if rows else 1.0
     targets: Sequence[Margin] = [
@@ -92,46 +88,42 @@ def fit_weighted(
 
     def fitted_to(targets: Sequence[Margin], start: Integers | None = None) -> Integers:
         return fit_records(
-            sizes,
+            columns,
             targets,
             -(-rows // weight),
             generator,
             total=rows,
             tolerance=tolerance,
             start=start,
-            rules=rules,
-            nested=nested,
             progress=partial(report, f"records fitted{'' if start is None else ' again'}, sweeps"),
         )
 
     codes = fitted_to(targets)
-    if rows and values:
-        targets, codes = follow_trends(sizes, targets, values, codes, fitted_to)
+    if rows and columns.in_order:
+        targets, codes = follow_trends(columns, targets, codes, fitted_to)
     weights = np.full(len(codes), weight)
     weights[:1] -= weights.sum() - rows  # the number of records was rounded up
     fitted = WeightedRecords(codes, weights)
     while weight > 1:
-        fitted = _refined(sizes, targets, fitted, weight, generator, tolerance, rules, nested)
+        fitted = _refined(columns, targets, fitted, weight, generator, tolerance)
         weight //= FACTOR
     return fitted
 
 
 def _refined(
-    sizes: Sequence[int],
+    columns: RecordColumns,
     targets: Sequence[Margin],
     fitted: WeightedRecords,
     weight: int,
     generator: np.random.Generator,
     tolerance: float,
-    rules: Sequence[Rule],
-    nested: Sequence[Nested],
 ) -> WeightedRecords:
     """Split some of the records of one weight into lighter ones, and fit those again."""
     heavy = np.flatnonzero(fitted.weights == weight)
     split = generator.choice(heavy, -(-len(heavy) // FACTOR), replace=False)
     kept = np.delete(np.arange(len(fitted.codes)), split)
     left = WeightedRecords(fitted.codes[kept], fitted.weights[kept])
-    counted = left.margins(sizes, [target.attributes for target in targets])
+    counted = left.margins(columns.sizes, [target.attributes for target in targets])
     remaining = [
         Margin(target.attributes, target.table - counts, target.variance)
         for target, counts in zip(targets, counted, strict=True)
@@ -139,15 +131,13 @@ def _refined(
     start = np.repeat(fitted.codes[split], FACTOR, axis=0)
     total = len(split) * weight
     codes = fit_records(
-        sizes,
+        columns,
         remaining,
         len(start),
         generator,
         total=total,
         tolerance=tolerance,
         start=start,
-        rules=rules,
-        nested=nested,
         progress=partial(report, f"records of weight {weight // FACTOR} fitted, sweeps"),
     )
     return WeightedRecords(

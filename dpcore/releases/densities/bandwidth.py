@@ -15,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.line.statistic import Noisy
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 
 
 @dataclass(frozen=True)
-class Bandwidth(Quantiles):
+class Bandwidth(ColumnQuantiles):
     """The quartiles of each column, and the bandwidths as fractions of the columns' ranges.
 
     ``smallest``: the smallest bandwidth that is published, public; it is used if the quartiles are

@@ -73,7 +73,7 @@ class WhitenedDensity(Density):
 
     def numbers(self, tally: Tally) -> Integers:
         tally = self.with_values(tally)
-        share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows) / self.rows
+        share = self.adjacency.taper(tally.total, self.most_rows) / self.rows
         weights = np.multiply(tally.dense().reshape(self.answered.shape), share, dtype=np.float64)
         whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
         return self.lattice.encode(whitened)

@@ -104,7 +104,7 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class DescentPoint:
     """The state of the descent after a round.
 
     ``coefficients``: (n, d) whole numbers below 2^bits in size; ``slopes``: (n, 2) from 0 to SLOPE, the
@@ -240,7 +240,7 @@ class Descent:
         """The whole number, a power of 2, that represents a coefficient of 1 for an unscaled row."""
         return int(2 ** (self._bits + 4))
 
-    def at(self, records: Records, point: Point) -> Integers:
+    def at(self, records: Records, point: DescentPoint) -> Integers:
         if point.measures[:1] == ("places",):
             return np.tile(records.margins, (len(point.of), 1))
         sums = np.empty((len(point.of), self.even.width), dtype=np.int64)
@@ -285,9 +285,9 @@ class Descent:
         """The change of a coefficient of unscaled rows per unit of a sum, for steps of 1."""
         return self._unit_step / math.sqrt(self.even.norm_squared)
 
-    def first_point(self, times: int) -> Point:
+    def first_point(self, times: int) -> DescentPoint:
         zeros = np.zeros((times, self.even.width))
-        return Point(
+        return DescentPoint(
             zeros,
             _slopes(np.full(times, self.weight or 1.0)),
             (self.even,),
@@ -298,7 +298,7 @@ class Descent:
             ("places",) * self.counted + ("sides",) * (self.weight is None),
         )
 
-    def next_point(self, point: Point, noisy: Integers) -> Point:
+    def next_point(self, point: DescentPoint, noisy: Integers) -> DescentPoint:
         if point.measures:
             measured, *others = point.measures
             point = replace(point, measures=tuple(others))

@@ -172,7 +172,7 @@ class KernelMachine(Release):
     def trained(self, tally: Tally) -> tuple[Floats, float]:
         """The weights (D,) without noise, and the minimised problem: private."""
         # In tables larger than the guess, each loss counts less (module docstring).
-        share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
+        share = self.adjacency.taper(tally.total, self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(
             [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]

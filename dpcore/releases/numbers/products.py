@@ -206,7 +206,7 @@ class Products:
 
     def sums(self, tally: Tally) -> list[int]:
         """The sums over the records of a tally: one exact integer, of any size, for each product."""
-        counts, total = tally.counts, int(tally.counts.sum())
+        counts, total = tally.counts, tally.total
         if total * self.largest >= 2**62:
             # Python integers, whose sums have no limit.
             counts = counts.astype(object)

@@ -70,7 +70,7 @@ LARGEST_SCORES = 2**24
 
 
 @dataclass(frozen=True)
-class Quantiles(Release):
+class ColumnQuantiles(Release):
     """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1.
 
     ``by``: how many of the first columns define the groups; null is a separate group.

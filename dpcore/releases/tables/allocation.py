@@ -74,6 +74,11 @@ class Allocation:
     def equal(self) -> bool:
         return not any(part.centred or part.weight != 1 for part in self.parts)
 
+    def sensitivity(self, adjacency: Adjacency, norm: Norm) -> Fraction:
+        """The L1 sensitivity, or the squared L2 sensitivity."""
+        each = adjacency.squared if norm == "l2" else adjacency.sensitivity
+        return each(moved=self.moved, present=self.present)
+
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
     """The allocation that measures every whole table with the same precision."""
@@ -196,12 +201,9 @@ def measured(
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> Floats:
-    moved, present = allocation.moved, allocation.present
     weights = np.array([float(part.weight) for part in allocation.parts])
-    if norm == "l2":
-        return np.asarray(float(adjacency.squared(moved=moved, present=present)) / weights)
-    scale = float(adjacency.sensitivity(moved=moved, present=present))
-    return np.asarray(2 * (scale / weights) ** 2)
+    sensitivity = float(allocation.sensitivity(adjacency, norm))
+    return np.asarray(sensitivity / weights if norm == "l2" else 2 * (sensitivity / weights) ** 2)
 
 
 class _Planner:

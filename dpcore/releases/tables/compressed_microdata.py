@@ -48,10 +48,9 @@ from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
+    KeptGroups,
     beside_products,
-    cells_of_tables,
     factor_of_comparisons,
-    groups_of,
     multiples_of_tables,
     noise_of_rounds,
     paired_numbers,
@@ -68,9 +67,9 @@ from dpcore.releases.tables.groups import (
     table_of_groups,
 )
 from dpcore.releases.tables.measured import TableNoise
-from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
+from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.tables.names import dotted_name
-from dpcore.releases.tables.tailed import tails_of, widths_of
+from dpcore.releases.tables.tailed import amounts_of, tails_of
 from dpcore.releases.work import Work, publishing
 
 
@@ -125,20 +124,21 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def tables(self) -> tuple[Attributes, ...]:
         """The sets of columns, by default all pairs."""
-        return self.sets or all_pairs(self.domain, self.nested)
+        return self.sets or self.record_columns.pairs
 
     @cached_property
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
+        columns = self.record_columns
         return tuple(
             Merged(
                 place,
-                tuple(kinds_of_cells(place, axis, self.rules, self.nested).tolist()),
+                tuple(kinds_of_cells(place, axis, columns).tolist()),
                 in_order(axis),
-                self.groups_of(axis),
+                self.kept.of(axis),
             )
             for place, axis in enumerate(self.domain.axes)
-            if axis.size > self.groups_of(axis)
+            if axis.size > self.kept.of(axis)
         )
 
     @cached_property
@@ -171,12 +171,11 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @property
     def cells_of_groups(self) -> list[int]:
         """The number of cells of each of the second tables."""
-        of = self.keep, self.categories or self.keep
-        return cells_of_tables(self.domain, self.tables, *of)
+        return self.kept.cells(self.domain, self.tables)
 
-    def groups_of(self, axis: Axis) -> int:
-        """The number of groups of a column that has more cells."""
-        return groups_of(axis, self.keep, self.categories or self.keep)
+    @property
+    def kept(self) -> KeptGroups:
+        return KeptGroups(self.keep, self.categories or self.keep)
 
     @property
     def largest_statistic(self) -> int:
@@ -305,7 +304,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
-                widths_of(axis),
+                amounts_of(axis),
             )
         inside = {place: (counted[:, place], own) for place, own in merged_groups.items()}
         codes = cells_in_order(codes, inside, self.rules, generator)
@@ -337,14 +336,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         wide = [axes[merged.position] for merged in self.merged]
         numbered = {axis.name for axis in wide if isinstance(axis, Categories)}
         together = [name_groups(table, numbered) for table in published.tables]
-        facts = {"groups": {axis.name: self.groups_of(axis) for axis in wide}}
+        facts = {"groups": {axis.name: self.kept.of(axis) for axis in wide}}
         return Published((*alone, *together), {**published.facts, **facts})
 
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        more = (GROUP, "_from", "_to", BIN) if axis.size > self.groups_of(axis) else ()
+        more = (GROUP, "_from", "_to", BIN) if axis.size > self.kept.of(axis) else ()
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
@@ -17,12 +18,10 @@ from dpcore.domain.domain import Domain
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.quadrants import Pair, product_norms
 from dpcore.mechanisms.rounds import Noise, two_rounds
-from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
-from dpcore.releases.tables.microdata import all_pairs
 
 MOVED = 0.06
 """The share of a pair's records that noise may move, which determines the number of groups."""
@@ -54,6 +53,7 @@ about ages of 15, 16, 17 and 18, nine groups leave few for all adults."""
 
 def usual_groups(
     domain: Domain,
+    columns: RecordColumns,
     rows: int,
     share: Budget,
     sets: tuple[Attributes, ...],
@@ -61,23 +61,19 @@ def usual_groups(
     *,
     part: Fraction,
     adjacency: Adjacency,
-    rules: Sequence[Rule],
-    nested: Sequence[Nested],
 ) -> int | None:
     """The number of groups that the noise in a pair allows; None if no column has more cells.
 
     With k groups a pair has k^2 cells, and noise moves about 0.4 k^2 stddev / rows of its records to
     wrong cells; k keeps this near ``MOVED``.
     """
-    tables = sets or all_pairs(domain, nested)
+    tables = sets or columns.pairs
     # The number of cells does not change the noise, so 1 will do.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
     def moved(groups: int) -> float:
-        times = multiples_of_tables(
-            cells_of_tables(domain, tables, groups, usual_categories(groups)), noise
-        )
+        times = multiples_of_tables(KeptGroups.usual(groups).cells(domain, tables), noise)
         cost = _norm(times, noise) / len(times)
         own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
         return 0.4 * groups**2 * own / rows
@@ -85,33 +81,34 @@ def usual_groups(
     few, many = GROUPS
     groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
     # Rules may require more groups, with which fewer columns are wide.
-    while wide := [
-        i
+    while least := [
+        FREE + least_groups(kinds_of_cells(i, axis, columns), in_order(axis))
         for i, axis in enumerate(domain.axes)
-        if axis.size > groups_of(axis, groups, usual_categories(groups))
+        if axis.size > KeptGroups.usual(groups).of(axis)
     ]:
-        least = [
-            FREE + least_groups(kinds_of_cells(i, axis, rules, nested), in_order(axis))
-            for i, axis in enumerate(domain.axes)
-            if i in wide
-        ]
         if max(least) <= groups:
             return groups
         groups = max(least)
     return None
 
 
-def cells_of_tables(
-    domain: Domain, tables: Sequence[Attributes], keep: int, categories: int
-) -> list[int]:
-    """The number of cells of each table if columns with more cells have this many groups."""
-    sizes = [min(axis.size, groups_of(axis, keep, categories)) for axis in domain.axes]
-    return [math.prod(sizes[a] for a in columns) for columns in tables]
+class KeptGroups(NamedTuple):
+    """The number of groups of a column that has more cells, if these are in order and if not."""
 
+    in_order: int
+    categories: int
 
-def groups_of(axis: Axis, keep: int, categories: int) -> int:
-    """The number of groups of a column that has more cells."""
-    return keep if in_order(axis) else categories
+    @classmethod
+    def usual(cls, keep: int) -> KeptGroups:
+        return cls(keep, usual_categories(keep))
+
+    def of(self, axis: Axis) -> int:
+        return self.in_order if in_order(axis) else self.categories
+
+    def cells(self, domain: Domain, tables: Sequence[Attributes]) -> list[int]:
+        """The number of cells of each table over groups."""
+        sizes = [min(axis.size, self.of(axis)) for axis in domain.axes]
+        return [math.prod(sizes[a] for a in columns) for columns in tables]
 
 
 def usual_categories(keep: int) -> int:

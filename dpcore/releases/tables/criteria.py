@@ -102,9 +102,9 @@ class Distance(Criterion):
         return super().wrong(value) if self.own else np.full_like(value, 0.5)
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number, size = int(records.counts.sum()), int(rows.counts.sum()) if self.own else size
-        apart = sum(int(_apart(rows, size, records, number, names).sum()) for names in self.sets)
-        return STEPS * apart // (2 * number * len(self.sets))
+        size = rows.total if self.own else size
+        apart = sum(int(_apart(rows, size, records, names).sum()) for names in self.sets)
+        return STEPS * apart // (2 * records.total * len(self.sets))
 
 
 @dataclass(frozen=True)
@@ -119,17 +119,16 @@ class Largest(Criterion):
         return False
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number, size = int(records.counts.sum()), int(rows.counts.sum())
-        apart = (_apart(rows, size, records, number, names) for names in self.sets)
-        return STEPS * max(int(each.max(initial=0)) for each in apart) // number
+        apart = (_apart(rows, rows.total, records, names) for names in self.sets)
+        return STEPS * max(int(each.max(initial=0)) for each in apart) // records.total
 
 
-def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str, ...]) -> Integers:
+def _apart(rows: Tally, size: int, records: Tally, names: tuple[str, ...]) -> Integers:
     """|c R - r N| in each cell that is not empty, exactly."""
-    first, second = rows.roll_up(names), records.roll_up(names)
+    first, second, number = rows.roll_up(names), records.roll_up(names), records.total
     cells = np.concatenate([first.cells, second.cells])
     # Sums that overflow would break the lemma, so large ones are Python's whole numbers.
-    kind = np.int64 if number * int(first.counts.sum()) + number * size < EXACT else object
+    kind = np.int64 if number * rows.total + number * size < EXACT else object
     signed = np.concatenate(
         [first.counts.astype(kind) * number, second.counts.astype(kind) * -size]
     )
@@ -143,8 +142,8 @@ class Contradictions(Criterion):
     rules: tuple[Rule, ...] = ()
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number, size = int(records.counts.sum()), int(rows.counts.sum())
-        return STEPS * (self._broken(records) * size - self._broken(rows) * number) // number
+        number = records.total
+        return STEPS * (self._broken(records) * rows.total - self._broken(rows) * number) // number
 
     def _broken(self, tally: Tally) -> int:
         return int(tally.counts[breaks_rules(_codes(tally), self.rules)].sum())
@@ -191,12 +190,12 @@ class Prediction(Criterion):
     by: tuple[str, ...] = ()
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number, size = int(records.counts.sum()), int(rows.counts.sum())
+        number = records.total
         names = (self.response, *self.by)
         rows, records = rows.roll_up(names), records.roll_up(names)  # far fewer cells
         effects = self._fitted(records)
         of_rows, of_records = (self._error(tally, effects) for tally in (rows, records))
-        return (of_rows * number - of_records * size) // number
+        return (of_rows * number - of_records * rows.total) // number
 
     def _fitted(self, records: Tally) -> list[Floats]:
         """The terms (cells, responses) of a prediction, for the constant and each cell of each
@@ -236,7 +235,7 @@ class Prediction(Criterion):
 
 
 @dataclass(frozen=True)
-class Means(OfHalves):
+class MeanDifference(OfHalves):
     """The mean difference between a column's means in groups of rows and of records, weighted by the
     rows of each group, as a fraction of the column's range.
 

@@ -21,6 +21,7 @@ from dpcore.domain.axes import Axis, Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.mechanisms.grouping import kinds_of
 from dpcore.mechanisms.rounds import Noise
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Order, Rule
 from dpcore.releases.counts.cells import describe_cells
@@ -31,18 +32,16 @@ GROUP = "_group"
 """The suffix of a published column of groups."""
 
 
-def kinds_of_cells(
-    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
-) -> Integers:
+def kinds_of_cells(position: int, axis: Axis, columns: RecordColumns) -> Integers:
     """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
     # A point mass gets its own group: if another bin begins with it, a wider bin would not contain it.
     points = axis.points if isinstance(axis, Bins) else ()
     conditions: list[tuple[int, ...]] = [(point,) for point in points]
     if isinstance(axis, Bins) and axis.masses:
         conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
-    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    stated = [condition for rule in columns.rules for condition in rule.when + rule.then]
     conditions += [cells for at, cells in stated if at == position]
-    for each in nested:
+    for each in columns.nested:
         of = np.asarray(each.of)
         if each.detail == position:
             conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]

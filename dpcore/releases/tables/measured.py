@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
@@ -69,7 +68,7 @@ class MeasuredTables:
             blocks = self._blocks(found)
             if not any(block.axes for block in blocks):
                 return found
-            variance = block_variance(self.share, blocks, self._sensitivity(found))
+            variance = block_variance(self.share, blocks, found.sensitivity(self.adjacency, norm))
             among = coordinates(blocks)
             badly = {
                 part.attributes
@@ -84,11 +83,6 @@ class MeasuredTables:
     @property
     def _norm(self) -> Literal["l1", "l2"]:
         return "l2" if self.noise == "discrete-gaussian" else "l1"
-
-    def _sensitivity(self, allocation: Allocation) -> Fraction:
-        """The L1 sensitivity, or the squared L2 sensitivity."""
-        norm = self.adjacency.squared if self._norm == "l2" else self.adjacency.sensitivity
-        return norm(moved=allocation.moved, present=allocation.present)
 
     def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
         """The block of noise for each part of the statistic."""
@@ -105,7 +99,8 @@ class MeasuredTables:
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         if self.bought is not None:
             return self.bought
-        sensitivity, blocks = self._sensitivity(self.allocation), self._blocks(self.allocation)
+        sensitivity = self.allocation.sensitivity(self.adjacency, self._norm)
+        blocks = self._blocks(self.allocation)
         if self.allocation.equal:
             kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
             return kind.within(self.share, sum(block.size for block in blocks), sensitivity)

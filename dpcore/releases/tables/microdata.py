@@ -1,14 +1,15 @@
 """Synthetic microdata from private two-way margins.
 
-One draw measures count tables as for ``Margins``: all pairs of columns unless the plan names fewer, and
-the larger sets that the plan names.  The choice of tables and their parts of the budget are public:
-nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
+One draw measures count tables as for ``MarginTables``: all pairs of columns unless the plan names
+fewer, and the larger sets that the plan names.  The choice of tables and their parts of the budget are
+public: nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
 
     noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 
-A table of a hundred by a hundred cells is mostly noise, which the records of ``Margins`` partly follow.
-Here a joint model of all tables first removes what no other table supports (``post.records.denoise``).
-Adaptive methods achieve this by merging cells and choosing pairs, which costs budget.
+A table of a hundred by a hundred cells is mostly noise, which the records of ``MarginTables`` partly
+follow.  Here a joint model of all tables first removes what no other table supports
+(``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
+costs budget.
 
 Pairs do not determine interactions of three columns: records have them only if a table of these columns
 was measured.  Noise on a table of four columns or more would hide the triples inside it, so records are
@@ -17,7 +18,7 @@ fitted to those as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -25,7 +26,6 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
@@ -33,7 +33,7 @@ from dpcore.mechanisms.quadrants import Pair
 from dpcore.post.records.compared import Comparison, compared, with_few
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied
-from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
+from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
 from dpcore.post.records.trends import Summed
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
@@ -95,7 +95,7 @@ class Microdata(FittedTables):
 
     @cached_property
     def measurement(self) -> MeasuredTables:
-        sets = self.sets or all_pairs(self.domain, self.nested)
+        sets = self.sets or self.record_columns.pairs
         of = self.domain.shape, self.share, self.adjacency, sets, self.noise
         return MeasuredTables(*of, self.aim, self.bought, self.times)
 
@@ -153,15 +153,14 @@ class Microdata(FittedTables):
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables with less noise and some bias, and all tables of three columns or more in them."""
-        agreement, axes = self.agreement(noisy), self.domain.axes
+        agreement, axes, columns = self.agreement(noisy), self.domain.axes, self.record_columns
         ends = {
             place: declining_ends(
-                axis,
+                axes[place],
                 agreement.margin((place,)),
-                kinds_of_cells(place, axis, self.rules, self.nested),
+                kinds_of_cells(place, axes[place], columns),
             )
-            for place, axis in enumerate(axes)
-            if in_order(axis)
+            for place in columns.in_order
         }
         total = self.total(noisy)
         related = {each.pair: each for each in self.comparisons(noisy)}
@@ -191,17 +190,12 @@ class Microdata(FittedTables):
             agreement = self.agreement(noisy)
             drawn += [agreement.margin(attributes) for attributes in self._inside]
         drawn = [clear_forbidden_cells(margin, self.rules) for margin in drawn]
-        axes = self.domain.axes
         return denoise(
-            self.domain.shape,
+            self.record_columns,
             drawn,
             post_processing_generator(noisy),
             total=self.total(noisy),
             measured=self._modelled(noisy),
-            ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
-            linked=[axis.size - axis.nullable for axis in axes],
-            forms=forms_of(self.domain.shape, self.rules),
-            nested=self.nested,
             sums=self._sums(noisy),
             progress=partial(report, "model fitted, steps"),
         )
@@ -240,24 +234,14 @@ class Microdata(FittedTables):
         # The cache compares bytes, because it cannot compare draws.
         denoised = _denoised(self, noisy.to_bytes())
         return fit_weighted(
-            self.domain.shape,
+            self.record_columns,
             # Cleared again: shrinkage and declining tails may put records into excluded cells.
             [clear_forbidden_cells(margin, self.rules) for margin in denoised],
             rows,
             post_processing_generator(noisy),
             total=self.total(noisy),
             tolerance=TOLERANCE if self._joint else 0.03,
-            values={i: a.size - a.nullable for i, a in enumerate(self.domain.axes) if in_order(a)},
-            rules=self.rules,
-            nested=self.nested,
         )
-
-
-def all_pairs(domain: Domain, nested: Sequence[Nested]) -> tuple[Attributes, ...]:
-    """All pairs of columns, except a column with one that it determines; for a single column, itself."""
-    columns = range(len(domain.axes))
-    pairs = tuple(pair for pair in combinations(columns, 2) if not tied(pair, nested))
-    return pairs or tuple((column,) for column in columns)
 
 
 def require_within(memory: int, needed: int, rows: int) -> None:

@@ -51,7 +51,7 @@ from dpcore.releases.table import (
     error_column,
     interval_columns,
 )
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 
 MEASURED = {"measured": "sum over all periods to date, each multiplied by a public number"}
@@ -72,7 +72,7 @@ class SeriesRun(RunOfSeries):
     only one period.  ``tables``: the release of counts of records; ``year``: the periods in a year.
     """
 
-    tables: Histogram | Margins | Microdata
+    tables: Histogram | MarginTables | Microdata
     factor: Factor
     run: int
     year: int = YEAR
@@ -85,14 +85,14 @@ class SeriesRun(RunOfSeries):
         self.factor.run(self.run)  # refuses a run number outside the series
 
     @cached_property
-    def in_steps(self) -> Histogram | Margins:
+    def in_steps(self) -> Histogram | MarginTables:
         """The release ``tables``, for weights in steps."""
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
         tables = self.tables
         if isinstance(tables, Microdata):  # only counted: no records are fitted to steps
             of = tables.name, tables.domain, tables.rows, tables.share
-            tables = Margins(*of, tables.tables, tables.noise, adjacency=self.adjacency)
+            tables = MarginTables(*of, tables.tables, tables.noise, adjacency=self.adjacency)
         return replace(tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
 
     @cached_property

@@ -19,18 +19,19 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.cell_values import CellNumbers
-from dpcore.post.records.splitting import Tail, counts_of_tail, tails
+from dpcore.post.records.splitting import CellAmounts, Tail, counts_of_tail, tails
 from dpcore.post.tables.margins import Margin
 
 Ends = Sequence[tuple[Integers, Floats]]
 """The cells (k,) of each tail of a column, and the records (k,) in them."""
 
 
-def widths_of(axis: Axis) -> Floats | None:
-    """(values,) how many numbers each cell of a column of numbers contains, or its width."""
+def amounts_of(axis: Axis) -> CellAmounts | None:
+    """The numbers in the cells of a column of numbers."""
     if isinstance(axis, Categories):
         return None
-    return CellNumbers.of(axis, np.arange(axis.size - axis.nullable)).size
+    cells = CellNumbers.of(axis, np.arange(axis.size - axis.nullable))
+    return CellAmounts((cells.first + cells.last) / 2, cells.size)
 
 
 def tails_of(
@@ -38,11 +39,8 @@ def tails_of(
 ) -> list[Tail]:
     """The tails of a column; ``groups``, ``kinds`` (size,): of its cells; ``held``, ``error``: as for
     ``tails``."""
-    values, middles = axis.size - axis.nullable if in_order(axis) else 0, None
-    if not isinstance(axis, Categories):
-        cells = CellNumbers.of(axis, np.arange(values))
-        middles = (cells.first + cells.last) / 2
-    return tails(groups, held, kinds[:values], error, middles, widths_of(axis))
+    values = axis.size - axis.nullable if in_order(axis) else 0
+    return tails(groups, held, kinds[:values], error, amounts_of(axis))
 
 
 def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:

@@ -12,7 +12,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 
 ADDED = Adjacency("add-remove")
 
@@ -21,9 +21,9 @@ def domain(*sizes: int) -> Domain:
     return Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
 
 
-def pairs(of: Domain, rows=10_000, share=("1",), ways=2, **more) -> Margins:
+def pairs(of: Domain, rows=10_000, share=("1",), ways=2, **more) -> MarginTables:
     sets = tuple(combinations(range(len(of.axes)), ways))
-    return Margins("pairs", of, rows, Budget.of(*share), sets=sets, **more)
+    return MarginTables("pairs", of, rows, Budget.of(*share), sets=sets, **more)
 
 
 def simulated(release, table: tuple[int, ...], draws=60) -> float:

@@ -14,7 +14,7 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.contract import CASES, KINDS
 
@@ -47,8 +47,8 @@ def releases(draw):
         Histogram(*facts, pure, adjacency=adjacency),
         ThresholdedHistogram(*facts, pure, adjacency=adjacency),
         ThresholdedHistogram(*facts, pure, occupied=1, adjacency=adjacency),
-        Margins(*facts, pure, sets=tuple(sorted(sets)), adjacency=adjacency, aim=aim),
-        Margins(
+        MarginTables(*facts, pure, sets=tuple(sorted(sets)), adjacency=adjacency, aim=aim),
+        MarginTables(
             *facts,
             Budget.of(alpha, draw(st.sampled_from(["1e-9", "0.01"]))),
             sets=tuple(sorted(sets)),

@@ -32,7 +32,7 @@ from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import RandomSource, SeededSource
 
 Generator = np.random.Generator
@@ -264,13 +264,13 @@ RIGHT = {
         PURE, "1", lambda: tables_of(ThresholdedHistogram("t", TABLE, 60, PURE), 2), 8_000
     ),
     "margins": Exhibit(
-        PURE, "1", lambda: tables_of(Margins("m", TABLE, 9, PURE, ((0,), (1,))), 2), 8_000
+        PURE, "1", lambda: tables_of(MarginTables("m", TABLE, 9, PURE, ((0,), (1,))), 2), 8_000
     ),
     "Gaussian margins": Exhibit(
         APPROXIMATE,
         "1",
         lambda: tables_of(
-            Margins("g", TABLE, 9, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"), 2
+            MarginTables("g", TABLE, 9, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"), 2
         ),
         8_000,
     ),

@@ -12,7 +12,7 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import LINE, RELATIONS
@@ -29,7 +29,7 @@ def test_releases_hold_what_they_promise_for_their_own_neighbours(adjacency: Adj
     for release in (
         replace(HISTOGRAM, adjacency=adjacency),
         RatioMean("m", LINE, 9, Budget.of("1"), adjacency=adjacency),
-        Quantiles("q", LINE, 9, Budget.of("1"), (Fraction(1, 3),), adjacency=adjacency),
+        ColumnQuantiles("q", LINE, 9, Budget.of("1"), (Fraction(1, 3),), adjacency=adjacency),
     ):
         result = audit_release(release, draws=DRAWS, level=0.9999, source=SeededSource(1))
         assert result.passed

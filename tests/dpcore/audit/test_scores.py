@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import linear
 from dpcore.audit.outcomes import Outcome, choose_outcomes
-from dpcore.audit.scores import Coordinate, Extreme, Linear, Scored, Slice, Sum
+from dpcore.audit.scores import Extreme, Linear, Projection, Scored, Slice, SumOfScores
 from dpcore.line.statistic import Statistic
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
@@ -73,7 +73,7 @@ def test_scores_of_the_same_outputs_are_computed_once():
     parts = Slice(Counting(), 0, 1), Slice(Counting(), 1, 2)
     outputs = np.array([[1, 2], [3, 5]])
     scored = Scored(outputs)
-    for score in (Sum(parts), *parts, Sum(parts)):
+    for score in (SumOfScores(parts), *parts, SumOfScores(parts)):
         np.testing.assert_array_equal(scored.by(score), score(outputs))
     alone = 2 + 1 + 1 + 2  # those that were called here to compare with
     assert len(computed) == alone + len(parts)
@@ -81,7 +81,7 @@ def test_scores_of_the_same_outputs_are_computed_once():
 
 def test_an_absent_score_lies_below_every_cut():
     outputs = np.array([[np.nan], [1.0]])
-    above, below = (Outcome(Coordinate(0), 0.0, side, 0) for side in (True, False))
+    above, below = (Outcome(Projection(0), 0.0, side, 0) for side in (True, False))
     assert above.holds(outputs).tolist() == [False, True]
     assert below.holds(outputs).tolist() == [True, False]
 

@@ -15,7 +15,7 @@ from dpcore.audit.width import FACTORS, audit_noise, bound_width
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import AS_STATED
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from tests.chance import most_failures
 from tests.conftest import those_slow
@@ -25,7 +25,7 @@ from tests.dpcore.releases.contract import CASES, LAWS
 NARROW = Budget.of("1", "1e-6")
 """A budget whose (alpha, beta) hide the loss of Gaussian noise in outputs too rare to be drawn."""
 
-GAUSSIAN = Margins("g", TABLE, 50, NARROW, ((0,), (1,)), "discrete-gaussian")
+GAUSSIAN = MarginTables("g", TABLE, 50, NARROW, ((0,), (1,)), "discrete-gaussian")
 SLOW = ["near series", "near records", "gradient classifier"]
 
 SMALL = {

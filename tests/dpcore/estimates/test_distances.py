@@ -7,11 +7,7 @@ import pytest
 from scipy import stats
 
 from dpcore.estimates import distances as evaluation
-from dpcore.estimates.distances import (
-    margin_errors,
-    quantile_errors,
-    rank_correlations,
-)
+from dpcore.estimates.distances import margin_errors, quantile_errors, rank_correlations
 
 SIZES = (2, 3, 4, 5)
 

@@ -11,13 +11,7 @@ from dpcore.accounting.analytic import analytic_gaussian_scale, gaussian_beta
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import decimal_of
 from dpcore.accounting.zcdp import covers_rho, least_alpha
-from dpcore.line.history import (
-    BASIC,
-    CONCENTRATED,
-    LOSS_DISTRIBUTIONS,
-    Charged,
-    prices,
-)
+from dpcore.line.history import BASIC, CONCENTRATED, LOSS_DISTRIBUTIONS, Charged, prices
 from dpcore.line.mechanism import affordable
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent

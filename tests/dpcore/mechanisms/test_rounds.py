@@ -11,11 +11,15 @@ from dpcore.accounting.budget import Budget
 from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms import rounds
-from dpcore.mechanisms.rounds import GAUSSIAN_PRICE, Rounds
+from dpcore.mechanisms.rounds import GAUSSIAN_PRICE, AdaptiveRounds
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import LAWS, tally_of
 
-ROUNDS = {n: case.release for n, case in LAWS.items() if isinstance(case.release.mechanism, Rounds)}
+ROUNDS = {
+    n: case.release
+    for n, case in LAWS.items()
+    if isinstance(case.release.mechanism, AdaptiveRounds)
+}
 every_mechanism = pytest.mark.parametrize("name", ROUNDS)
 
 

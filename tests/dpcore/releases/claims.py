@@ -5,12 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.line.mechanism import Mechanism
-from dpcore.mechanisms import (
-    BlockGaussian,
-    BlockLaplace,
-    CompressedMargins,
-    TunedNoise,
-)
+from dpcore.mechanisms import BlockGaussian, BlockLaplace, CompressedMargins, TunedNoise
 from dpcore.mechanisms.block_gaussian import BlockGaussianEvent
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent

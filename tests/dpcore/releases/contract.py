@@ -66,17 +66,12 @@ from dpcore.releases.models.terms import ModelTerms, TermGroup
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.criteria import (
-    Contradictions,
-    Criterion,
-    Distance,
-    Prediction,
-)
+from dpcore.releases.tables.criteria import Contradictions, Criterion, Distance, Prediction
 from dpcore.releases.tables.hierarchy import Hierarchy
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
@@ -213,7 +208,7 @@ TRIO = Domain((Categories("size", (1, 2, 3)), Categories("kind", (1, 2, 3)), YES
 MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
 PAIRS, FOURFOLD = ((0, 1), (0, 2), (1, 2)), (*combinations(range(4), 2), (0, 1, 2, 3))
 INSIDE = Domain(CUBE.axes[1:])
-GAUSSIAN_PAIR = Margins("s", INSIDE, 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian")
+GAUSSIAN_PAIR = MarginTables("s", INSIDE, 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian")
 CRITERIA: tuple[Criterion, ...] = (
     Distance("distance of place", 99.0, (("place",),)),
     Contradictions("contradictions", 99.0, (Rule(((0, (1,)),), ((1, (0,)),)),)),
@@ -268,17 +263,17 @@ CASES: dict[str, Case] = {
     ),
     "found bounds": Case(FoundBounds("b", Domain((replace(AGE, nullable=True),)), 3, PURE)),
     "record quality": Case(RecordQuality("q", CUBE, 2, PURE, criteria=CRITERIA)),
-    "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS)),
+    "margins": Case(MarginTables("m", CUBE, 2, PURE, PAIRS)),
     "gaussian margins": Case(
-        Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian")
+        MarginTables("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian")
     ),
     "microdata": Case(Microdata("d", CUBE, 2, PURE)),
     "gaussian microdata": Case(
         Microdata("d", CUBE, 2, APPROXIMATE, PAIRS[:2], "discrete-gaussian")
     ),
-    "optimised margins": Case(Margins("o", SWITCHES, 2, PURE, PAIRS, aim="mean"), far=(0, 3)),
+    "optimised margins": Case(MarginTables("o", SWITCHES, 2, PURE, PAIRS, aim="mean"), far=(0, 3)),
     "optimised gaussian margins": Case(
-        Margins("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="mean"), far=(0, 3)
+        MarginTables("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="mean"), far=(0, 3)
     ),
     "optimised microdata": Case(
         Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="records"), far=(0, 9)
@@ -287,7 +282,7 @@ CASES: dict[str, Case] = {
         Microdata("o", FOUR, 2, CAREFUL, FOURFOLD, "discrete-gaussian", aim="records")
     ),
     "weighted margins": Case(
-        Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
+        MarginTables("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
     ),
     "microdata with groups": Case(Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),))),
     # Tables of more cells are multiplied by more before the noise.
@@ -548,7 +543,7 @@ CASES: dict[str, Case] = {
         GammaDensity("g", FEW_OR_NULL, 2, PURE, (0.9,)), near=(0, 6), far=(0, 0), attained=0.8
     ),
     "median by group": Case(
-        Quantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
+        ColumnQuantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
         near=(0, 1),
         far=(1, 23),
         company=12 * (0, 23, 30, 53),
@@ -556,7 +551,7 @@ CASES: dict[str, Case] = {
     ),
     # From one group to another: the medians of both move.
     "median by group of those with a value": Case(
-        Quantiles(
+        ColumnQuantiles(
             "q",
             Domain((YES, replace(LINE.axes[0], nullable=True))),
             2,
@@ -572,7 +567,10 @@ CASES: dict[str, Case] = {
         others=(1,),
     ),
     "quantiles": Case(
-        Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), near=(0, 1), far=(1, 23), others=(1,)
+        ColumnQuantiles("q", LINE, 2, PURE, (Fraction(1, 2),)),
+        near=(0, 1),
+        far=(1, 23),
+        others=(1,),
     ),
 }
 

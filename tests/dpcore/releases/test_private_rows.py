@@ -21,10 +21,10 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Published
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from tests.dpcore.releases.claims import claim, moved
 from tests.dpcore.releases.contract import RELATIONS, drawn, opened
 
@@ -51,9 +51,9 @@ def published_of(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
     "release",
     [
         Histogram("h", TABLE, TRUE, PURE, adjacency=ADDED),
-        Margins("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
+        MarginTables("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
         Count("c", TABLE.select(("place",)), TRUE, PURE, (2,), adjacency=ADDED),
-        Quantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
+        ColumnQuantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
         RatioMean("r", LINE, TRUE, PURE, adjacency=ADDED),
     ],
     ids=lambda release: type(release).__name__ + release.name,
@@ -85,11 +85,11 @@ def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Rele
 def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
     for release in (
         Histogram("h", TABLE, guess, PURE, adjacency=ADDED),
-        Margins("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
+        MarginTables("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
     ):
         for seed in range(1):
             noisy, published = published_of(release, seed)
-            told = release.total(noisy) if isinstance(release, Margins) else noisy.values.sum()
+            told = release.total(noisy) if isinstance(release, MarginTables) else noisy.values.sum()
             assert {int(table.columns["count"].sum()) for table in published.tables} == {told}
             assert abs(told - TRUE) < 30
             for table in published.tables:
@@ -131,7 +131,7 @@ WIDE = Domain((Grid("x", 0.0, 2.0**40, 2**40, integer=True),))
 LARGE = [
     Classifier("c", LABELLED, 3, APPROXIMATE, (0.5,), 0.1, 4, (-1, 1), adjacency=ADDED),
     RatioMean("r", WIDE, 3, PURE, adjacency=ADDED),
-    Quantiles("q", LINE, 3, PURE, (Fraction(1, 10**12), Fraction(1, 3)), adjacency=ADDED),
+    ColumnQuantiles("q", LINE, 3, PURE, (Fraction(1, 10**12), Fraction(1, 3)), adjacency=ADDED),
     BinnedDensity("b", LINE, 3, PURE, (0.2,), adjacency=ADDED),
     SpectralDensity("s", LINE, 3, APPROXIMATE, (0.2,), adjacency=ADDED),
     SmoothFunction("f", LINE, 3, APPROXIMATE, "gaussian", (0.1,), (9,), adjacency=ADDED),
@@ -179,7 +179,7 @@ def test_no_records_and_a_wild_draw_are_published():
     empty = Noisy(np.full(9, -2))
     assert histogram.publish(empty).tables[0].columns["count"].sum() == 0
     assert len(histogram.sample(empty, 7)[1]) == 7
-    margins = Margins("m", TABLE, 10, PURE, ((0, 1),), adjacency=ADDED)
+    margins = MarginTables("m", TABLE, 10, PURE, ((0, 1),), adjacency=ADDED)
     assert margins.publish(empty).tables[0].columns["count"].sum() == 1
     assert len(margins.sample(empty, 7)[1]) == 7
     density = SpectralDensity("s", LINE, 10, APPROXIMATE, (0.2,), adjacency=ADDED)

@@ -24,7 +24,7 @@ from dpcore.releases.replicates import (
     replicates_within,
 )
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import BY_WEIGHT, CASES
 from tests.dpcore.releases.tables import test_series
@@ -32,13 +32,13 @@ from tests.dpcore.releases.tables import test_series
 DOMAIN = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate((5, 4, 3))))
 PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "1e-6")
 PAIRS = ((0, 1), (0, 2), (1, 2))
-GAUSSIAN = Margins("m", DOMAIN, 4000, APPROXIMATE, PAIRS, "discrete-gaussian")
+GAUSSIAN = MarginTables("m", DOMAIN, 4000, APPROXIMATE, PAIRS, "discrete-gaussian")
 RELEASES = {
     "histogram": Histogram("h", DOMAIN, 4000, PURE),
-    "margins": Margins("m", DOMAIN, 4000, PURE, PAIRS),
+    "margins": MarginTables("m", DOMAIN, 4000, PURE, PAIRS),
     "gaussian margins": GAUSSIAN,
     "residuals": replace(GAUSSIAN, aim="balanced"),
-    "residuals, laplace": Margins("m", DOMAIN, 4000, PURE, PAIRS, aim="balanced"),
+    "residuals, laplace": MarginTables("m", DOMAIN, 4000, PURE, PAIRS, aim="balanced"),
     "microdata": Microdata("m", DOMAIN, 4000, APPROXIMATE, noise="discrete-gaussian"),
     "hierarchy": CASES["gaussian hierarchy"].release,
     "hierarchy beside totals": CASES[

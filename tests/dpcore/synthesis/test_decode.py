@@ -13,7 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
@@ -108,7 +108,7 @@ def test_noise_in_narrow_cells_does_not_look_like_usual_values():
     axis = Grid("x", 0.0, 500.0, 500, integer=True)
     exact = np.rint(4500 * stats.norm(200, 40).pdf(np.arange(500))).astype(np.int64)
     exact[300] += 300  # a value that many have
-    release = Margins(
+    release = MarginTables(
         "m", Domain((axis,)), 4800, Budget(rho=Fraction(1, 200)), ((0,),), "discrete-gaussian"
     )
     tally = Tally.of(release.domain, np.arange(500), exact)

@@ -7,7 +7,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from schemas.releases.optimise import Optimise, aim_of
 
 PAIRS = ((0,), (1,), (0, 1))
@@ -41,6 +41,8 @@ def test_a_wish_without_effect_is_stated():
     for sets, words in ((((0,), tuple(range(7))), True), (((0,), (0, 1), (1, 2)), False)):
         names = "abcdefg"[: 1 + max(map(max, sets))]
         domain = Domain(tuple(Categories(name, ("x", "y")) for name in names))
-        release = Margins("m", domain, 100, Budget.of("1"), sets, aim="mean", adjacency=Adjacency())
+        release = MarginTables(
+            "m", domain, 100, Budget.of("1"), sets, aim="mean", adjacency=Adjacency()
+        )
         notes = " ".join(statement.note for statement in release.expected_error())
         assert ("equal precisions are the best for this aim" in notes) is words

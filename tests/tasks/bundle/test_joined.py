@@ -14,7 +14,7 @@ from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from tests.tasks.made_up import opened_once
 
@@ -28,7 +28,7 @@ def releases(adjacency: Adjacency):
     rows = int(COUNTS.sum())
     return [
         Histogram("h", Domain((SEX, PLACE)), rows, Budget.of("0.5"), adjacency=adjacency),
-        Margins(
+        MarginTables(
             "m",
             WHOLE,
             rows,

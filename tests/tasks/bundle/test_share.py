@@ -19,7 +19,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
 from tasks.bundle.reader import BundleReader, Columns
 from tests.chance import shares
@@ -60,7 +60,7 @@ def drawn(release: Release, seed: int) -> OneTable:
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
     parts = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
     vars(bundle)["drawn"] = SimpleNamespace(parts=parts)
-    if isinstance(release, Margins):
+    if isinstance(release, MarginTables):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:
         counts = {"noisy_count": noisy.values.astype(float)}
@@ -71,7 +71,7 @@ def drawn(release: Release, seed: int) -> OneTable:
 
 RELEASES = {
     "r": Histogram("r", TABLE, 200, SHARE, adjacency=ADDED),
-    "r.place.answer": Margins("r", TABLE, 200, SHARE, ((0,), (0, 1)), adjacency=ADDED),
+    "r.place.answer": MarginTables("r", TABLE, 200, SHARE, ((0,), (0, 1)), adjacency=ADDED),
 }
 
 

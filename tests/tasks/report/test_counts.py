@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from schemas.survey.columns import CategoricalColumn, ContinuousColumn
-from tasks.report.cells import Counts
+from tasks.report.cells import CountTable
 from tasks.report.counts import LONG, one_way, two_way
 
 
-def counts(value: np.ndarray) -> Counts:
+def counts(value: np.ndarray) -> CountTable:
     names = [f"cell-{i}." for i in range(len(value))]
     ends = np.maximum(value - 3.3, 0), value + 3.3
-    return Counts(
+    return CountTable(
         ["wage"], [names], [names], value, *ends, np.full(len(value), 2.0), titles=["Wage"]
     )
 
@@ -41,7 +41,7 @@ def test_a_heat_map_leaves_out_numbers_at_the_ends_without_a_clear_count(null):
     keys = [[key for key in bins for _ in "abc"], [*"abc"] * len(bins)]
     labels = [[f"bin {key}." for key in keys[0]], [f"group {key}." for key in keys[1]]]
     error, flat = np.full(value.size, 2.0), value.ravel()
-    table = Counts(
+    table = CountTable(
         ["wage", "group"], keys, labels, flat, flat - 3.3, flat + 3.3, error, titles=["W", "G"]
     )
     columns = {

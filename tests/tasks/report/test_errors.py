@@ -15,9 +15,9 @@ from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import TWO_SIDED
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from schemas.survey.columns import CategoricalColumn
-from tasks.report.cells import Counts
+from tasks.report.cells import CountTable
 from tasks.report.synthetic import count_records
 
 DRAWS = 4000
@@ -37,7 +37,7 @@ def test_a_sum_of_cells_has_the_error_that_draws_show_and_knows_a_public_number(
     assert value == pytest.approx(np.array([6, 22, 38]) + (100 - 66) / 3 * public)
     draws = draws - draws.mean(axis=1, keepdims=True) * public
     assert error == pytest.approx(draws.std(), rel=0.03)
-    counts = Counts.of_axis(A, value, error, COLUMNS, Unit(weighted=True))
+    counts = CountTable.of_axis(A, value, error, COLUMNS, Unit(weighted=True))
     assert counts.upper - counts.value == pytest.approx(TWO_SIDED * error)
     assert (counts.number, counts.sides) == ("noisy sum of weights", [["x", "y", "z"]])
 
@@ -45,7 +45,7 @@ def test_a_sum_of_cells_has_the_error_that_draws_show_and_knows_a_public_number(
 @pytest.mark.slow
 def test_a_column_of_agreeing_tables_has_the_error_that_draws_show():
     sets = ((0, 1), (0, 2), (1, 2))
-    release = Margins("m", Domain((A, B, C)), 100, Budget(Fraction(1)), sets)
+    release = MarginTables("m", Domain((A, B, C)), 100, Budget(Fraction(1)), sets)
     variance, shape = release.mechanism.stddev**2, release.domain.shape
     random, sums = np.random.default_rng(2), []
     for _ in range(DRAWS):

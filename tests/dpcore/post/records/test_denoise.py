@@ -1,16 +1,19 @@
 """A model of all tables removes noise from noisy tables and keeps their signal."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.denoise import denoise
-from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
+from dpcore.post.records.mixture import STEP, Mixture, _Descent, fit_mixture
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.tables.margins import Margin, Residual, margins_of
 
 SIZES = (3, 12, 9, 2)
+COLUMNS = RecordColumns(SIZES, in_order={1: 12, 2: 9})
 PAIRS = list(combinations(range(4), 2))
 ROWS = 4000
 
@@ -44,7 +47,7 @@ def distance(tables: list[Margin], codes: np.ndarray) -> float:
 def test_denoised_tables_are_closer_to_the_truth_than_noisy_ones():
     codes = population(1)
     noisy = noisy_tables(codes, 40.0**2, 2)
-    found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS, ordered=[1, 2])
+    found = denoise(COLUMNS, noisy, np.random.default_rng(3), total=ROWS)
     assert distance(found, codes) < 0.7 * distance(noisy, codes)
 
 
@@ -99,8 +102,7 @@ def noisy(request: pytest.FixtureRequest) -> list[Margin | Residual]:
 
 @pytest.mark.parametrize("forms", [ANY, FORMS])
 def test_the_descent_lowers_the_stated_objective(noisy: list[Margin | Residual], forms: np.ndarray):
-    links = _links(SIZES, [1, 2], None)
-    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3), forms, ())
+    descent = _Descent(COLUMNS, noisy, ROWS, forms, 20, np.random.default_rng(3))
     values = []
     for _ in range(60):
         values.append(objective(descent, noisy))
@@ -118,12 +120,12 @@ NESTED = (Nested(group=0, detail=1, of=(0,) * 4 + (1,) * 5 + (2,) * 3),)
 def test_its_gradients_are_those_of_the_stated_objective(
     noisy: list[Margin | Residual], nested: tuple[Nested, ...]
 ):
-    links = _links(SIZES, [1, 2], None)
+    columns = replace(COLUMNS, nested=nested)
     noisy = [each for each in noisy if not tied(each.attributes, nested)]
     noisy += noisy_tables(population(1), 400.0, 5, [(each.group,) for each in nested])
 
     def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
-        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3), ANY, nested)
+        descent = _Descent(columns, noisy, ROWS, ANY, 5, np.random.default_rng(3))
         descent.logs = logs.astype(np.float32)
         descent.log_weights = log_weights.astype(np.float32)
         return descent
@@ -146,7 +148,7 @@ def test_a_mixture_is_a_distribution_whose_tables_agree():
     noisy = noisy_tables(population(1), 400.0, 2)
     seen: list[int] = []
     mixture = fit_mixture(
-        SIZES, noisy, np.random.default_rng(3), total=ROWS, steps=30,
+        RecordColumns(SIZES), noisy, np.random.default_rng(3), total=ROWS, steps=30,
         progress=lambda done, steps: seen.append(done),
     )  # fmt: skip
     assert seen == list(range(1, 31))
@@ -161,7 +163,8 @@ def test_a_mixture_is_a_distribution_whose_tables_agree():
 
 def test_no_records_and_bad_margins():
     table = np.array([[1.0, -2.0], [0.0, 1.0]])
-    untouched = denoise((2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
+    noisy, generator = [Margin((0, 1), table, 1.0)], np.random.default_rng(3)
+    untouched = denoise(RecordColumns((2, 2)), noisy, generator, total=0)
     np.testing.assert_array_equal(untouched[0].table, table)
     with pytest.raises(ValueError, match=r"no measurement covers the attributes \(2,\)"):
-        fit_mixture((2, 2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
+        fit_mixture(RecordColumns((2, 2, 2)), noisy, generator, total=3)

@@ -1,17 +1,18 @@
 """Rules hold in every record, for any noisy tables, at little cost to the fit."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.rules import (
     Order,
     Rule,
     breaks_rules,
     clear_forbidden_cells,
     forbidden_values,
-    forms_of,
     repair_records,
     require_satisfiable,
 )
@@ -106,7 +107,8 @@ def test_every_fitted_record_obeys_however_many_there_are(rows: int):
         Margin(p, generator.normal(max(rows, 1) / 8, 9, (SIZES[p[0]], SIZES[p[1]])), 81.0)
         for p in pairs
     ]
-    fitted = fit_weighted(SIZES, noisy, rows, generator, total=max(rows, 1), rules=RULES)
+    columns = RecordColumns(SIZES, rules=RULES)
+    fitted = fit_weighted(columns, noisy, rows, generator, total=max(rows, 1))
     assert fitted.weights.sum() == rows
     assert not breaks_rules(fitted.codes, RULES).any()
 
@@ -115,11 +117,10 @@ def test_a_size_says_which_others_are_there():
     none = 2  # the last cell of both members' columns, whose size is attribute 0
     absent = [Rule(((0, (0,)),), ((a, (none,)),)) for a in (1, 2)]
     there = [Rule(((0, (1,)),), ((a, (0, 1)),)) for a in (1, 2)]
-    forms = forms_of((2, 3, 3, 2), [*absent, *there])
-    assert forms is not None
-    assert forms.astype(int).tolist() == [
+    columns = RecordColumns((2, 3, 3, 2), rules=[*absent, *there])
+    assert columns.forms.astype(int).tolist() == [
         [1, 0, 0, 0, 1, 0, 0, 1, 1, 1],
         [0, 1, 1, 1, 0, 1, 1, 0, 1, 1],
     ]
-    assert forms_of((2, 3, 3, 2), [absent[0], there[0]]) is None  # a rule about one column
-    assert forms_of((2, 3, 3, 2), []) is None
+    for rules in ([absent[0], there[0]], []):  # about one column, and none
+        assert replace(columns, rules=rules).forms.tolist() == [[True] * 10]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from dpcore.post.records.splitting import Tail, counts_of_tail, split_groups, tails
+from dpcore.post.records.splitting import CellAmounts, Tail, counts_of_tail, split_groups, tails
 
 
 def test_all_records_get_cells_of_their_group_near_the_counts():
@@ -82,9 +82,8 @@ def test_numbers_reach_about_as_far_as_they_do_whatever_their_shape(shape: str, 
     groups = np.minimum(np.floor(share / last), np.floor(1 / last + 1e-9) - 1).astype(np.int64)
     groups = np.unique(groups, return_inverse=True)[1]
     column, true = np.repeat(groups, exact), np.repeat(days, exact)
-    ends = tails(
-        groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, days, np.ones(365)
-    )
+    held, amounts = np.bincount(column).astype(float), CellAmounts(days, np.ones(365))
+    ends = tails(groups, held, np.zeros(365, int), 1.0, amounts)
     generator = np.random.default_rng(11)
     noisy = exact + generator.normal(0, 2000, 365)
     made = split_groups(column, groups, noisy, 2000.0**2, generator, ends)
@@ -98,7 +97,7 @@ def test_numbers_of_any_size_have_tails(first: float):
     exact = np.rint(500 * 0.9 ** np.arange(60)).astype(np.int64)
     column = np.repeat(groups, exact)
     held = np.bincount(column).astype(float)
-    ends = tails(groups, held, np.zeros(60, int), 1.0, numbers, np.ones(60))
+    ends = tails(groups, held, np.zeros(60, int), 1.0, CellAmounts(numbers, np.ones(60)))
     with np.errstate(divide="raise", invalid="raise"):
         made = split_groups(
             column, groups, exact.astype(float), 1e4, np.random.default_rng(12), ends
@@ -111,8 +110,10 @@ def test_large_losses_thin_out_like_equally_large_gains():
     widths = np.diff(amounts, append=1.2e6)
     groups, kinds = np.minimum(np.arange(40) // 4, 8), np.zeros(40, np.int64)
     held = np.array([10.0, 40, 160, 400, 400, 160, 40, 10, 3])
-    (gains,) = (t for t in tails(groups, held, kinds, 1.0, amounts, widths) if t.cells[-1] == 39)
-    ends = tails(8 - groups[::-1], held[::-1], kinds, 1.0, -amounts[::-1], widths[::-1])
+    above = tails(groups, held, kinds, 1.0, CellAmounts(amounts, widths))
+    (gains,) = (t for t in above if t.cells[-1] == 39)
+    mirrored = CellAmounts(-amounts[::-1], widths[::-1])
+    ends = tails(8 - groups[::-1], held[::-1], kinds, 1.0, mirrored)
     (losses,) = (t for t in ends if t.cells[-1] == 0)
     assert losses.cells.tolist() == (39 - gains.cells).tolist()
     assert losses.steps.tolist() == gains.steps.tolist()
@@ -193,15 +194,16 @@ def test_the_mean_of_a_log_normal_tail_hardly_depends_on_the_noise():
     exact, _ = np.histogram(amounts, edges)
     groups = np.append(np.arange(12), np.full(65, 12))[: len(exact)]
     held = np.bincount(groups, weights=exact)
-    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    of = groups, held, np.zeros(len(exact), dtype=np.int64), 20.0, middles, widths
-    tail = next(tail for tail in tails(*of) if len(tail.cells) > 12)
+    middles = (edges[1:] + edges[:-1]) / 2
+    amounts = CellAmounts(middles, np.diff(edges))
+    ends = tails(groups, held, np.zeros(len(exact), dtype=np.int64), 20.0, amounts)
+    tail = next(tail for tail in ends if len(tail.cells) > 12)
     means = []
     for draw in range(20):
         generator = np.random.default_rng(draw)
         noisy = exact + generator.normal(0, 20, len(exact))
         column = np.full(int(held[12]), 12)
-        cells = split_groups(column, groups, noisy, 400.0, generator, [tail], widths=widths)
+        cells = split_groups(column, groups, noisy, 400.0, generator, [tail], amounts=amounts)
         means.append(middles[cells].mean())
     true = np.average(middles[12:], weights=exact[12:])
     assert 0.7 * true < np.mean(means) < 1.3 * true
@@ -230,7 +232,8 @@ def test_the_shape_of_a_wide_group_is_seen_in_sums_of_its_cells():
     exact = np.where(cells < 300, 5, 0)
     groups, column = np.zeros(640, dtype=np.int64), np.zeros(int(exact.sum()), dtype=np.int64)
     noisy = exact + generator.normal(0, 20, 640)
-    made = split_groups(column, groups, noisy, 400.0, generator, widths=np.ones(640))
+    amounts = CellAmounts(np.arange(640.0), np.ones(640))
+    made = split_groups(column, groups, noisy, 400.0, generator, amounts=amounts)
     assert (made < 300).mean() > 0.75  # each count alone says next to nothing: 0.47
 
 
@@ -260,21 +263,23 @@ def test_noise_of_three_standard_errors_in_an_empty_group_is_no_tail_of_its_own(
 def test_where_nearly_all_have_none_what_noise_makes_up_declines_from_none():
     """Of up to twenty loans, 56 of 9,850 people are late with one, 3 with two."""
     exact, groups = np.array([9791, 56, 3, *[0] * 18], dtype=float), np.array([0, 1, *[2] * 19])
+    loans = CellAmounts(np.arange(21.0), np.ones(21))
     for draw in range(10):
         generator = np.random.default_rng(draw)
         noisy = exact + generator.normal(0, 12, 21)
         held = np.maximum(np.bincount(groups, exact) + generator.normal(0, 12, 3), 0.0)
-        ends = tails(groups, held, np.zeros(21, dtype=np.int64), 12.0, np.arange(21.0), np.ones(21))
+        ends = tails(groups, held, np.zeros(21, dtype=np.int64), 12.0, loans)
         column = np.repeat(np.arange(3), held.astype(int))
-        made = split_groups(column, groups, noisy, 144.0, generator, ends, widths=np.ones(21))
+        made = split_groups(column, groups, noisy, 144.0, generator, ends, amounts=loans)
         assert made.mean() < 0.03  # of a true mean of .006; with equal counts up to .08
 
 
 def test_amounts_that_noise_hides_are_mostly_small():
     """50 of 10,000 people owe something, and the bound is 500,000."""
     edges = np.r_[0.0, 1.0, np.geomspace(10, 5e5, 47)]
-    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    middles = (edges[1:] + edges[:-1]) / 2
     middles[0], groups = 0.0, np.r_[0, np.repeat(np.arange(1, 4), [16, 16, 15])]
+    amounts = CellAmounts(middles, np.diff(edges))
     for apart in (False, True):
         kinds, means = np.r_[int(apart), np.zeros(47)].astype(np.int64), []
         for draw in range(20):
@@ -282,11 +287,11 @@ def test_amounts_that_noise_hides_are_mostly_small():
             noisy = np.r_[9950.0, np.ones(47)] + generator.normal(0, 15, 48)
             of_groups = np.array([9950.0, 16, 16, 15]) + generator.normal(0, 15, 4)
             held = np.maximum(of_groups, 0.0)
-            (tail,) = tails(groups, held, kinds, 15.0, middles, widths)
+            (tail,) = tails(groups, held, kinds, 15.0, amounts)
             assert tail.cells.tolist() == list(range(1, 48))
             column = np.repeat(np.arange(4), held.astype(int))
             of = groups, noisy, 225.0, generator, [tail]
-            means.append(middles[split_groups(column, *of, widths=widths)].mean())
+            means.append(middles[split_groups(column, *of, amounts=amounts)].mean())
         assert np.mean(means) < 250  # with equal counts in a group 1,000
 
 
@@ -308,9 +313,9 @@ def test_ends_that_hold_hardly_anything_are_no_obstacle(error, held):
     generator, groups = np.random.default_rng(9), np.repeat(np.arange(5), [1, 30, 30, 2, 1])
     column = np.repeat(np.arange(5), held)
     edges = np.r_[0.0, 1.0, np.geomspace(10, 5e5, 63)]
-    amounts = np.r_[0.0, (edges[1:] + edges[:-1])[1:] / 2], np.diff(edges)
-    for numbers in ((), amounts):
-        ends = tails(groups, np.array(held, dtype=float), np.zeros(64, np.int64), error, *numbers)
+    amounts = CellAmounts(np.r_[0.0, (edges[1:] + edges[:-1])[1:] / 2], np.diff(edges))
+    for numbers in (None, amounts):
+        ends = tails(groups, np.array(held, dtype=float), np.zeros(64, np.int64), error, numbers)
         made = split_groups(column, groups, np.zeros(64), 1.0, generator, ends)
         assert np.bincount(groups[made], minlength=5).sum() == len(column)
 
@@ -341,6 +346,7 @@ def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say
     generator = np.random.default_rng(8)
     edges = np.unique(np.rint(1.06 ** np.arange(160)))
     numbers = np.diff(edges)
+    amounts = CellAmounts((edges[1:] + edges[:-1]) / 2, numbers)
     exact = np.rint(6000 * numbers / numbers.sum()) if by_width else np.full(len(numbers), 30)
     exact, below = exact.astype(np.int64), np.searchsorted(edges, 1000)
     exact[-1], groups = 200, np.append(np.zeros(len(numbers) - 1, dtype=np.int64), 1)
@@ -348,28 +354,22 @@ def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say
     error = 50.0 if by_width else 20.0
     noisy = exact + generator.normal(0, error, len(exact))
 
-    def wrong(numbers: np.ndarray | None) -> int:
+    def wrong(amounts: CellAmounts | None) -> int:
         """Records too many or too few in the narrow bins."""
-        cells = split_groups(column, groups, noisy, error**2, generator, widths=numbers)
+        cells = split_groups(column, groups, noisy, error**2, generator, amounts=amounts)
         return abs(int(np.count_nonzero(cells < below)) - int(exact[:below].sum()))
 
     if by_width:
-        assert wrong(numbers) < 0.5 * wrong(None)
+        assert wrong(amounts) < 0.5 * wrong(None)
     else:
-        assert wrong(numbers) < 0.5 * error * below**0.5  # half of the noise in the sum of these
+        assert wrong(amounts) < 0.5 * error * below**0.5  # half of the noise in the sum of these
 
 
 def test_cells_of_single_numbers_have_no_width_to_go_by():
     column, groups = np.zeros(30, dtype=np.int64), np.zeros(2, dtype=np.int64)
     with np.errstate(all="raise"):
-        cells = split_groups(
-            column,
-            groups,
-            np.array([20.0, 10.0]),
-            1.0,
-            np.random.default_rng(0),
-            widths=np.zeros(2),
-        )
+        of = column, groups, np.array([20.0, 10.0]), 1.0, np.random.default_rng(0)
+        cells = split_groups(*of, amounts=CellAmounts(np.zeros(2), np.zeros(2)))
     assert np.bincount(cells).tolist() == [20, 10]
 
 
@@ -381,7 +381,7 @@ def test_a_tail_may_start_at_the_smallest_amount_after_equal_densities_of_losses
         np.array([-20, -10, -1, 5, 8, 15, 25, 35.0]),
     )
     with np.errstate(divide="raise", invalid="raise"):
-        (tail, *_) = tails(np.arange(8), held, kinds, 2.0, middles, np.full(8, 10.0))
+        (tail, *_) = tails(np.arange(8), held, kinds, 2.0, CellAmounts(middles, np.full(8, 10.0)))
         counts = counts_of_tail(tail, held[tail.cells], 4.0)
     assert tail.slope == 0
     assert counts.sum() == pytest.approx(6)

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.trends import Summed, follow_trends, keep_trends
 from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.margins import Margin, margins_of
@@ -98,7 +99,9 @@ def test_records_that_a_refit_leads_away_from_their_correlations_are_kept():
     codes[::4, 1] = generator.integers(0, 5, 50)
     target = Margin((0, 1), np.diag(np.full(5, 40.0)), 4.0)
     unrelated = np.stack([codes[:, 0], generator.permutation(codes[:, 1])], axis=1)
-    _, found = follow_trends((5, 5), [target], {0: 5, 1: 5}, codes, lambda *_: unrelated)
+    _, found = follow_trends(
+        RecordColumns((5, 5), {0: 5, 1: 5}), [target], codes, lambda *_: unrelated
+    )
     assert found is codes
 
 
@@ -118,8 +121,9 @@ def test_records_have_a_strong_correlation_that_noise_of_other_tables_contradict
         for pair, table in zip(pairs, tables, strict=True)
     ]
     found = []
-    for values in ({}, {0: 5, 1: 5}):
-        made = fit_weighted(sizes, targets, rows, np.random.default_rng(13), values=values)
+    for in_order in ({}, {0: 5, 1: 5}):
+        columns = RecordColumns(sizes, in_order)
+        made = fit_weighted(columns, targets, rows, np.random.default_rng(13))
         found.append(correlation(made.margins(sizes, [(0, 1)])[0].astype(float)))
         counts = made.margins(sizes, [(0,)])[0]
         assert np.abs(counts - np.bincount(codes[:, 0])).max() < 60

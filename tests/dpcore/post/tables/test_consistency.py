@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.post.tables.consistency import (
-    Agreement,
-    make_consistent,
-)
+from dpcore.post.tables.consistency import Agreement, make_consistent
 from dpcore.post.tables.margins import Margin, Residual
 
 CASES = {

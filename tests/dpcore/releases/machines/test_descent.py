@@ -14,7 +14,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.machines import descent as module
 from dpcore.releases.machines.curves import PART, SCALE, cells_at, coordinates_of, even_places
-from dpcore.releases.machines.descent import SLOPE, Descent, Point
+from dpcore.releases.machines.descent import SLOPE, Descent, DescentPoint
 from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
 from tests.dpcore.releases.contract import drawn, tally_of
@@ -56,7 +56,7 @@ def points_of(codes: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def led_to(release: Descent, number: int, rounds: int) -> Point:
+def led_to(release: Descent, number: int, rounds: int) -> DescentPoint:
     """Points of all sizes, far beyond those of any table too."""
     scales = np.geomspace(1, 1e4, number)[:, None] * release.noise
     random, point = np.random.default_rng(5), release.first_point(number)

@@ -12,7 +12,7 @@ from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy, Statistic
-from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import ColumnQuantiles
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, opened, repeated_draws
 
@@ -20,12 +20,12 @@ QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 AGE = Domain((Grid("age", 0, 91, 91, integer=True),))
 
 
-def quantiles(cells: int, rows: int, levels=QUARTILES, alpha: str = "1") -> Quantiles:
+def quantiles(cells: int, rows: int, levels=QUARTILES, alpha: str = "1") -> ColumnQuantiles:
     domain = Domain((Grid("x", 0.0, 1.0, cells),))
-    return Quantiles("q", domain, rows, Budget.of(alpha), levels)
+    return ColumnQuantiles("q", domain, rows, Budget.of(alpha), levels)
 
 
-def log_laws(release: Quantiles, records: tuple[int, ...]) -> np.ndarray:
+def log_laws(release: ColumnQuantiles, records: tuple[int, ...]) -> np.ndarray:
     """(levels, cells) the logarithms of the chances of every choice, from the definition."""
     values, n = np.array(records), release.rows
     scores = [
@@ -75,7 +75,7 @@ def test_an_exact_quantile_scores_zero_and_others_the_records_that_they_miss(rec
 
 def test_much_budget_gives_the_quantiles_themselves_sorted_with_the_columns_own_values():
     records = np.repeat([20, 40, 70], (30, 40, 30))
-    release = Quantiles("q", AGE, 100, Budget.of("10000"), QUARTILES)
+    release = ColumnQuantiles("q", AGE, 100, Budget.of("10000"), QUARTILES)
     noisy = drawn(release, records)
     (table,) = release.publish(noisy).tables
     assert table.columns["age"].tolist() == [20, 40, 70]
@@ -104,10 +104,12 @@ def test_levels_that_make_no_sense_are_refused(levels, says):
 
 def test_columns_without_an_order_or_with_too_many_values_are_refused():
     with pytest.raises(ValueError, match="'x' has real numbers"):
-        Quantiles("q", Domain((Grid("x", 0, 1, 4), AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1)
+        ColumnQuantiles(
+            "q", Domain((Grid("x", 0, 1, 4), AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1
+        )
     many = Grid("n", 0, 5000, 5000, integer=True)
     with pytest.raises(ValueError, match="5000 groups, more than 4096"):
-        Quantiles("q", Domain((many, AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1)
+        ColumnQuantiles("q", Domain((many, AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1)
     with pytest.raises(ValueError, match="too many values"):
         quantiles(2**24, 9)
 
@@ -121,7 +123,9 @@ BY_GROUP = Domain((Categories("place", ("a", "b")), Grid("x", 0.0, 1.0, 4, nulla
 def test_no_unit_moves_the_scores_of_groups_by_more_than_their_price(relation: Relation, most: int):
     """Over all tables of two records beside a unit, by the moves of scores and by losses of choices."""
     adjacency = Adjacency(relation, most)
-    release = Quantiles("q", BY_GROUP, 3, Budget.of("1"), QUARTILES, by=1, adjacency=adjacency)
+    release = ColumnQuantiles(
+        "q", BY_GROUP, 3, Budget.of("1"), QUARTILES, by=1, adjacency=adjacency
+    )
     event, cells = release.mechanism.event, range(BY_GROUP.size)
     least = most if adjacency.public_rows else 0
     units = [u for n in range(least, most + 1) for u in combinations_with_replacement(cells, n)]
@@ -142,7 +146,7 @@ def test_no_unit_moves_the_scores_of_groups_by_more_than_their_price(relation: R
 def test_groups_and_columns_multiply_the_price_of_a_record_that_leaves_one_for_another():
     """Both columns' medians move in both groups, by half a record each."""
     domain = Domain((*BY_GROUP.axes, AGE.axes[0]))
-    release = Quantiles("q", domain, 2, Budget.of("1"), (Fraction(1, 2),), by=1)
+    release = ColumnQuantiles("q", domain, 2, Budget.of("1"), (Fraction(1, 2),), by=1)
     near, far = (
         Statistic(opened(release, domain.pack(np.array([[group, 1, 9]])))) for group in (0, 1)
     )
@@ -151,7 +155,7 @@ def test_groups_and_columns_multiply_the_price_of_a_record_that_leaves_one_for_a
 
 
 def test_a_group_without_records_has_any_value_and_few_records_hardly_matter():
-    release = Quantiles("q", BY_GROUP, 9, Budget.of("1"), QUARTILES, by=1)
+    release = ColumnQuantiles("q", BY_GROUP, 9, Budget.of("1"), QUARTILES, by=1)
     draws = repeated_draws(release, (0, 0, 4), 20_000, SeededSource(3))
     for choice in range(3, 6):
         np.testing.assert_allclose(
@@ -162,7 +166,7 @@ def test_a_group_without_records_has_any_value_and_few_records_hardly_matter():
 
 
 def test_much_budget_gives_each_group_its_own_quantiles():
-    release = Quantiles("q", BY_GROUP, 6, Budget.of("10000"), QUARTILES, by=1)
+    release = ColumnQuantiles("q", BY_GROUP, 6, Budget.of("10000"), QUARTILES, by=1)
     noisy = drawn(release, (0, 1, 2, 4, 4, 6, 6, 6, 9))
     (table,) = release.publish(noisy).tables
     assert table.columns["place"].tolist() == ["a"] * 3 + ["b"] * 3

@@ -13,7 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
 from dpcore.releases.tables.allocation import allocate, table_variances
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from tests.dpcore.releases.contract import draws
 
 ADD_REMOVE = Adjacency("add-remove")
@@ -52,7 +52,7 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more, aim):
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
     share = Budget.of("0.5", "1e-4") if noise == "discrete-gaussian" else Budget.of("0.5")
     tables = (*sets(4, 1, 2), *more)
-    release = Margins("m", domain, 200, share, tables, noise, aim=aim, adjacency=adjacency)
+    release = MarginTables("m", domain, 200, share, tables, noise, aim=aim, adjacency=adjacency)
     assert release.measurement.allocation.equal == (aim is None)
     records = np.random.default_rng(0).integers(0, domain.size, 200)
     whole = np.bincount(records, minlength=domain.size).reshape(sizes)
@@ -78,7 +78,7 @@ def test_variances_are_known_without_the_tables(noise, adjacency, aim):
     sizes = (2, 3, 1, 30, 4)
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
     tables = (*sets(5, 2), (0, 1, 3))
-    release = Margins(
+    release = MarginTables(
         "m", domain, 80, Budget.of("40", "1e-6"), tables, noise, aim=aim, adjacency=adjacency
     )
     asked = [*sets(5, 1), *tables]
@@ -91,7 +91,7 @@ def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(6))) for i in range(4)))
     for alpha, some in (("0.5", True), ("60", False)):
         share = Budget.of(alpha, "1e-6")
-        release = Margins("m", domain, 50, share, sets(4, 2), "discrete-gaussian", aim="mean")
+        release = MarginTables("m", domain, 50, share, sets(4, 2), "discrete-gaussian", aim="mean")
         mechanism = release.mechanism
         blocks = mechanism.blocks if isinstance(mechanism, BlockGaussian) else ()
         assert isinstance(mechanism, BlockGaussian | DiscreteGaussian)
@@ -104,7 +104,7 @@ def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alph
     """Columns of many and of few cells: as alpha rises, those of many are measured whole first."""
     domain = Domain(tuple(Categories(f"c{n}", tuple(range(n))) for n in (2, 3, 9, 30)))
     for relation in (REPLACE_ONE, ADD_REMOVE):
-        release = Margins(
+        release = MarginTables(
             "m",
             domain,
             500,

@@ -22,20 +22,14 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.compressed_margins import Grouping
 from dpcore.mechanisms.grouping import least_groups
+from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.compression import FREE, GROUPS, usual_groups
 from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import (
-    APPROXIMATE,
-    CUBE,
-    PURE,
-    RELATIONS,
-    drawn,
-    tally_of,
-)
+from tests.dpcore.releases.contract import APPROXIMATE, CUBE, PURE, RELATIONS, drawn, tally_of
 
 TRADES = tuple(f"trade {i:02}" for i in range(40))
 AGES = Bins("age", tuple(float(i) for i in range(0, 101, 2)), nullable=True, integer=True)
@@ -258,7 +252,7 @@ def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
 
 def test_whole_numbers_that_many_have_stay_alone():
     axis = Bins("x", (0.0, 1.0, 5.0, 6.0, 9.0), integer=True, masses=(0.0, 5.0))
-    kinds = kinds_of_cells(0, axis, (), ())
+    kinds = kinds_of_cells(0, axis, RecordColumns((4,)))
     assert len({*kinds.tolist()}) == 3
     assert kinds[1] == kinds[3]
 
@@ -298,22 +292,14 @@ def test_groups_that_rules_force_take_none_from_the_others():
     """Rules about every cell from 16 to 26 years leave few of nine groups for all other ages."""
     ruled = [Rule(when=((1, (cell,)),), then=((2, (0,)),)) for cell in range(8, 13)]
 
-    def groups(rules: list[Rule]) -> int | None:
-        return usual_groups(
-            DOMAIN,
-            100,
-            SHARE,
-            (),
-            "discrete-gaussian",
-            part=Fraction(1, 5),
-            adjacency=REPLACE_ONE,
-            rules=rules,
-            nested=(),
-        )
+    def groups(columns: RecordColumns) -> int | None:
+        of = DOMAIN, columns, 100, SHARE, (), "discrete-gaussian"
+        return usual_groups(*of, part=Fraction(1, 5), adjacency=REPLACE_ONE)
 
-    forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], ruled, ()), ordered=True)
-    assert groups([]) == min(GROUPS)
-    assert groups(ruled) == forced + FREE > min(GROUPS)
+    columns = RecordColumns.of(DOMAIN, ruled)
+    forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], columns), ordered=True)
+    assert groups(RecordColumns.of(DOMAIN)) == min(GROUPS)
+    assert groups(columns) == forced + FREE > min(GROUPS)
 
 
 def test_categories_may_have_more_groups_than_numbers():

@@ -11,7 +11,7 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.fitted import LARGEST_TOTAL
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.names import file_word
 from tests.dpcore.releases.contract import drawn, exact_vector, opened, tally_of
 
@@ -31,8 +31,8 @@ NOISES = ("discrete-laplace", "discrete-gaussian")
 every_noise = pytest.mark.parametrize("noise", NOISES)
 
 
-def margins(noise: str = "discrete-laplace", sets: tuple = SETS, **rest: object) -> Margins:
-    return Margins("pairs", DOMAIN, 500, SHARE, sets, noise, **rest)
+def margins(noise: str = "discrete-laplace", sets: tuple = SETS, **rest: object) -> MarginTables:
+    return MarginTables("pairs", DOMAIN, 500, SHARE, sets, noise, **rest)
 
 
 def counted_by_hand(sets: tuple) -> np.ndarray:
@@ -58,8 +58,8 @@ def test_all_margins_of_one_order_move_by_twice_their_number(columns: int, ways:
     domain = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(columns)))
     sets = tuple(combinations(range(columns), ways))
     number = math.comb(columns, ways)
-    pure = Margins("m", domain, 1, SHARE, sets)
-    approximate = Margins("m", domain, 1, SHARE, sets, "discrete-gaussian")
+    pure = MarginTables("m", domain, 1, SHARE, sets)
+    approximate = MarginTables("m", domain, 1, SHARE, sets, "discrete-gaussian")
     assert pure.mechanism.event.l1_sensitivity == 2 * number
     assert approximate.mechanism.event.l2_sensitivity_squared == 2 * number
     tables = np.stack([exact_vector(pure, (c,)) for c in range(domain.size)])
@@ -115,7 +115,7 @@ def test_records_have_the_published_margins():
 @every_noise
 def test_tables_of_one_cell_and_a_single_record_are_published(noise: str):
     one = Domain((Categories("only", ("cell",)), Categories("sex", ("f", "m"))))
-    release = Margins("m", one, 1, SHARE, ((0,), (0, 1)), noise)
+    release = MarginTables("m", one, 1, SHARE, ((0,), (0, 1)), noise)
     noisy = drawn(release, (1,))
     tables = release.publish(noisy).tables
     assert tables[0].columns["count"].tolist() == [1]
@@ -126,9 +126,9 @@ def test_tables_of_one_cell_and_a_single_record_are_published(noise: str):
 
 def test_too_many_cells_are_refused_before_anything_is_drawn():
     large = Domain((Categories("a", tuple(range(2**12))), Categories("b", tuple(range(2**12)))))
-    Margins("m", large, 1, SHARE, ((0, 1),))
+    MarginTables("m", large, 1, SHARE, ((0, 1),))
     with pytest.raises(ValueError, match="too many"):
-        Margins("m", large, 1, SHARE, ((0, 1), (0,)))
+        MarginTables("m", large, 1, SHARE, ((0, 1), (0,)))
     assert LARGEST_TOTAL == 2**24
 
 

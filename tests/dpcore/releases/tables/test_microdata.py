@@ -17,7 +17,7 @@ from dpcore.estimates.distances import margin_errors
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from tests.apart import apart
 from tests.conftest import short_fits
@@ -46,7 +46,7 @@ def release(**changes: object) -> Microdata:
     return replace(Microdata("people", DOMAIN, ROWS, SHARE, noise="discrete-gaussian"), **changes)
 
 
-def noisy_of(of: Margins) -> Noisy:
+def noisy_of(of: MarginTables) -> Noisy:
     return drawn(of, DOMAIN.pack(population()), 3)
 
 

@@ -21,7 +21,7 @@ from dpcore.releases.tables.criteria import (
     Copies,
     Distance,
     Largest,
-    Means,
+    MeanDifference,
     Prediction,
 )
 from dpcore.releases.tables.quality import RecordQuality
@@ -41,8 +41,8 @@ CRITERIA = (
     Prediction("excess error of age", 0.5, "age", ("works",)),
     Copies("copies", 0.5),
     Largest("largest", 0.5, (("area", "age"), ("works",))),
-    Means("means of age", 0.5, "age", ("area", "works")),
-    Means("means of works", 0.5, "works", ("age",)),
+    MeanDifference("means of age", 0.5, "age", ("area", "works")),
+    MeanDifference("means of works", 0.5, "works", ("age",)),
 )
 OWN = tuple(replace(each, own=True) if isinstance(each, Distance) else each for each in CRITERIA)
 

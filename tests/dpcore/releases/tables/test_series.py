@@ -15,7 +15,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.series import QUANTITIES, counted
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 
@@ -26,7 +26,7 @@ SHARE = Budget.of("1", "1e-6")
 ADD_REMOVE = Adjacency("add-remove")
 COUNTS = np.random.default_rng(5).integers(0, 60, (5, 2, 3))
 HISTOGRAM = Histogram("h", INSIDE, 400, SHARE)
-MARGINS = Margins("m", INSIDE, 400, SHARE, ((0,), (0, 1)), "discrete-gaussian")
+MARGINS = MarginTables("m", INSIDE, 400, SHARE, ((0,), (0, 1)), "discrete-gaussian")
 MICRODATA = Microdata("d", INSIDE, 400, SHARE, (), "discrete-gaussian")
 
 

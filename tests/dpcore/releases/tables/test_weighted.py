@@ -13,7 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import drawn, opened
 
@@ -25,17 +25,19 @@ PAIRS = ((0,), (0, 1))
 PLAIN = {
     "histogram": Histogram("h", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
     "thresholded": ThresholdedHistogram("t", TABLE, 3000, Budget.of("2"), adjacency=OF_WEIGHTS),
-    "margins": Margins("m", TABLE, 3000, SHARE, PAIRS, "discrete-gaussian", adjacency=OF_WEIGHTS),
+    "margins": MarginTables(
+        "m", TABLE, 3000, SHARE, PAIRS, "discrete-gaussian", adjacency=OF_WEIGHTS
+    ),
     "microdata": Microdata("d", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
 }
 every_kind = pytest.mark.parametrize("name", PLAIN)
 
 
-def both(name: str, step: str) -> tuple[Histogram | Margins, Histogram | Margins]:
+def both(name: str, step: str) -> tuple[Histogram | MarginTables, Histogram | MarginTables]:
     return PLAIN[name], PLAIN[name].weighed(Fraction(step))
 
 
-def noisy_of(release: Histogram | Margins) -> Noisy:
+def noisy_of(release: Histogram | MarginTables) -> Noisy:
     return drawn(release, STEPS, 5)
 
 

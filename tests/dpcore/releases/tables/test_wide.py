@@ -22,9 +22,9 @@ from dpcore.post.tables.margins import margins_of
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables import compression
+from dpcore.releases.tables.allocation import Allocation
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.measured import MeasuredTables
+from dpcore.releases.tables.margins import MarginTables
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from tests.conftest import those_slow
@@ -40,8 +40,8 @@ DOMAIN = Domain(
 ROWS, SHARE = 50, Budget.of("1", "1e-6")
 SETS = (*((i,) for i in range(45)), *combinations(range(35, 45), 2), (0, 20, 40))
 RELEASES: dict[str, Any] = {
-    "equal margins": Margins("m", DOMAIN, ROWS, SHARE, sets=SETS),
-    "margins": Margins(
+    "equal margins": MarginTables("m", DOMAIN, ROWS, SHARE, sets=SETS),
+    "margins": MarginTables(
         "m", DOMAIN, ROWS, SHARE, sets=SETS, noise="discrete-gaussian", aim="balanced"
     ),
     "pairs": Microdata("m", DOMAIN, ROWS, SHARE, noise="discrete-gaussian", aim="records"),
@@ -87,13 +87,14 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_fault_of_the_sensitivity_of_a_wide_release_is_found(name: str, monkeypatch):
     release = replace(RELEASES[name])
-    holder = compression if name == "groups" else MeasuredTables
-    right = holder._sensitivity
+    of_groups = compression, "_sensitivity"
+    holder, called = of_groups if name == "groups" else (Allocation, "sensitivity")
+    right = getattr(holder, called)
 
     def wrong(*of):
         return right(*of) / 4
 
-    monkeypatch.setattr(holder, "_sensitivity", wrong)
+    monkeypatch.setattr(holder, called, wrong)
     assert not replay(release, neighbouring_pairs(DOMAIN, ROWS)[:4]).passed
 
 
