@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 import dprelease
 from dpcore.audit import AuditResult, short_audit
 from schemas.plan import Plan
-from tasks.bundle.verify import read_manifest
 from tasks.report.page import ENVIRONMENT
 from tasks.report.release import ReportPart, release_parts
 
@@ -146,7 +145,7 @@ def parts() -> dict[str, ReportPart]:
         bundle = dprelease.release(
             plan(), people(), ledger=Path(folder) / "ledger.sqlite", out=folder, progress=False
         )
-        shown = release_parts(bundle.reader.plan, read_manifest(bundle.path), bundle.path)
+        shown = release_parts(bundle.reader.plan, bundle.reader.manifest, bundle.path)
         return dict(zip(examples(), shown, strict=True))
 
 

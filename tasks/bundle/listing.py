@@ -32,35 +32,44 @@ class ListedTable:
     filters: list[tuple[str, str, str]] | None = None
 
 
-@dataclass(frozen=True)
-class BundleTables:
-    """The tables of a bundle; names of synthetic tables and models include their folder."""
+def tables_of(manifest: Mapping[str, Any]) -> dict[str, ListedTable]:
+    """The tables of a bundle by name, except draws; ``manifest``: its document.
 
-    path: Path
-    tables: Mapping[str, ListedTable]
+    A name is that of the file without its folder, such as ``all-pairs.age.affairs``.  Names of synthetic
+    tables and models include their folder, because a release may have the same name.
+    """
+    return dict(_listed(manifest))
 
-    @classmethod
-    def of(cls, path: Path, manifest: Mapping[str, Any]) -> BundleTables:
-        """The tables that a manifest lists, except draws."""
-        return cls(path, dict(_listed(manifest)))
 
-    def read(self, name: str, columns: bool = True, replicates: bool = False) -> pa.Table:
-        """A table, with or without its own columns and its replicates."""
-        if name not in self.tables:
-            meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
-            raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables, most=3, least=0)}"
-            )
-        listed = self.tables[name]
-        kept = list(listed.columns) if columns else []
-        found = pq.read_table(self.path / listed.path, columns=kept, filters=listed.filters)
-        if not replicates or listed.replicates is None:
-            return found
-        again = pq.read_table(self.path / listed.replicates, filters=listed.filters)
+def read_table(
+    bundle: Path, tables: Mapping[str, ListedTable], name: str, replicates: bool = False
+) -> pa.Table:
+    """A table of the bundle in this folder; with ``replicates``, also their columns."""
+    listed = _find(bundle, tables, name)
+    found = pq.read_table(bundle / listed.path, columns=[*listed.columns], filters=listed.filters)
+    if replicates:
+        again = read_replicates(bundle, tables, name)
         for each in again.column_names:
-            if each != TABLE:
-                found = found.append_column(again.schema.field(each), again[each])
-        return found
+            found = found.append_column(again.schema.field(each), again[each])
+    return found
+
+
+def read_replicates(bundle: Path, tables: Mapping[str, ListedTable], name: str) -> pa.Table:
+    """The replicates of a table, without columns if it has none."""
+    listed = _find(bundle, tables, name)
+    if listed.replicates is None:
+        return pa.table({})
+    found = pq.read_table(bundle / listed.replicates, filters=listed.filters)
+    return found.select([each for each in found.column_names if each != TABLE])
+
+
+def _find(bundle: Path, tables: Mapping[str, ListedTable], name: str) -> ListedTable:
+    if name not in tables:
+        meant = next((table for table in tables if table.endswith(f"/{name}")), name)
+        raise InputError(
+            f"{bundle}: has no table {name!r}{suggestion(meant, tables, most=3, least=0)}"
+        )
+    return tables[name]
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:

@@ -21,7 +21,8 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from tasks.bundle.reader import BundleReader, Columns
+from tasks.bundle.listing import Columns
+from tasks.bundle.reader import BundleReader
 from tests.chance import shares
 
 ADDED, SHARE = Adjacency("add-remove"), Budget.of("1")
