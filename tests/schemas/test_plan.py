@@ -70,7 +70,7 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (
             "releases.7.mechanism",
             "minimax-table",
-            "releases[7]: prior: only discrete-laplace uses a prior",
+            "releases[7]: prior: the mechanism minimax-table does not use it, only discrete-laplace",
         ),
         ("releases.1.name", "people", "releases[1].name: 'people' is repeated"),
         ("releases.1.name", "../people", "releases[1].name"),
