@@ -124,14 +124,14 @@ class MicrodataSection(CountsSection):
             nested=nested,
         )
         if self.compress is not None:
-            part, stated = self.compress.share, self.compress.keep
+            stated = self.compress.keep
             keep = stated or usual_groups(
                 domain,
                 survey.rows,
                 share,
                 sets,
                 self.mechanism,
-                part=part,
+                first_share=self.compress.share,
                 adjacency=survey.adjacency,
                 rules=rules,
                 nested=nested,
@@ -143,7 +143,7 @@ class MicrodataSection(CountsSection):
                 compressed = partial(
                     CompressedMicrodata, keep=keep, categories=stated or usual_categories(keep)
                 )
-                return make(compressed, domain=domain, sets=sets, part=part)
+                return make(compressed, domain=domain, sets=sets, first_share=self.compress.share)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:

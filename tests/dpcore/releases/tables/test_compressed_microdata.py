@@ -122,7 +122,7 @@ def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(
 
 
 def test_the_groups_look_at_the_first_noisy_round_only():
-    loud = release(share=Budget.of("0.001"), noise="discrete-laplace", part=Fraction(1, 2))
+    loud = release(share=Budget.of("0.001"), noise="discrete-laplace", first_share=Fraction(1, 2))
     found = {loud.groups(noisy_of(loud, seed).values[:91])[0].tobytes() for seed in range(6)}
     assert len(found) == 6  # all noise: the frequent trades are not known any more
 
@@ -305,7 +305,7 @@ def test_groups_that_rules_force_take_none_from_the_others():
             SHARE,
             (),
             "discrete-gaussian",
-            part=Fraction(1, 5),
+            first_share=Fraction(1, 5),
             adjacency=REPLACE_ONE,
             rules=rules,
             nested=(),
