@@ -43,7 +43,7 @@ from dpcore.advice.usable import table_error
 from dpcore.arrays import Floats
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.joined import parts_of
+from dpcore.estimates.joined import counted_releases
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
@@ -387,11 +387,11 @@ def of_model(
     expected = expected_fit(plan, formula, family)[1]
     try:
         found = fit_measured(plan, drawn.__getitem__, formula, family)
-        parts = parts_of(plan.built, drawn)
+        counted = counted_releases(plan.built, drawn)
         fitted = (
             found[1]
             if found
-            else fit(evidence_of(plan, parts, drawn.__getitem__, formula), formula, family)
+            else fit(evidence_of(plan, counted, drawn.__getitem__, formula), formula, family)
         )
     except InputError:
         return

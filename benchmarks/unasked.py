@@ -35,7 +35,7 @@ from benchmarks.first_hour import CASES, drawn, truly
 from dpcore.domain.axes import Categories
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.joined import parts_of
+from dpcore.estimates.joined import counted_releases
 from dpcore.estimates.model import Coefficient
 from dpcore.estimates.questions import correlation
 from schemas.first_plan.wishes import Said
@@ -75,7 +75,7 @@ def main() -> None:
         found = defaultdict[str, list[Answer]](list)
         plan, frame, _, drawings = drawn(case, options.alpha, options.draws, options.rows)
         for noisy in drawings:
-            evidence = evidence_of(plan, parts_of(plan.built, noisy), noisy.__getitem__)
+            evidence = evidence_of(plan, counted_releases(plan.built, noisy), noisy.__getitem__)
             for kind, answer in answers(plan, evidence, frame):
                 found[kind].append(answer)
         for kind, some in found.items():

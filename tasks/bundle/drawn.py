@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.joined import DrawnRelease, parts_of
+from dpcore.estimates.joined import DrawnRelease, counted_releases
 from dpcore.line.statistic import Noisy
 from schemas.plan import Plan
 from tasks.bundle.evidence import evidence_of
@@ -28,10 +28,10 @@ class DrawnPlan:
         return draws_of_period(self.plan, self.draw)(name)
 
     @cached_property
-    def parts(self) -> list[DrawnRelease]:
+    def counted(self) -> list[DrawnRelease]:
         """All releases of counts with their draws."""
         draws = {name: self.of_period(name) for name in self.plan.built}
-        return parts_of(self.plan.of_period, draws)
+        return counted_releases(self.plan.of_period, draws)
 
     def evidence(self, formula: str = "") -> Evidence:
         """Consistent tables, and records that follow them, for the release that answers a model, or else
@@ -39,7 +39,7 @@ class DrawnPlan:
         answers = answering(self.plan, formula)
         source = answers[0].name if answers else ""
         if source not in self._known:
-            self._known[source] = evidence_of(self.plan, self.parts, self.draw, formula)
+            self._known[source] = evidence_of(self.plan, self.counted, self.draw, formula)
         return self._known[source]
 
     def fit(self, formula: str, family: str) -> tuple[str, Fit]:

@@ -20,7 +20,7 @@ MOST_RECORDS = 2**16
 
 
 def evidence_of(
-    plan: Plan, parts: Sequence[DrawnRelease], draws: Draws, formula: str = ""
+    plan: Plan, counted: Sequence[DrawnRelease], draws: Draws, formula: str = ""
 ) -> Evidence:
     """The evidence of the release that answers a model, or else of the one with the most columns.
 
@@ -32,9 +32,9 @@ def evidence_of(
     release = answers[0]
     found = release.as_measured(draws_of_period(plan, draws)(release.name))
     measured, noisy = found.release, found.noisy
-    alike = [part for part in parts if part.release.unit == release.unit]
-    known = [(part.agreement, part.release.domain.axes) for part in alike]
-    if measured is not release:  # its tables are not among the parts, so they are added here
+    alike = [each for each in counted if each.release.unit == release.unit]
+    known = [(each.agreement, each.release.domain.axes) for each in alike]
+    if measured is not release:  # its tables are not among these, so they are added here
         assert noisy is not None
         agreed = measured.agreement(noisy)
         assert agreed is not None

@@ -108,10 +108,10 @@ def write_release(job: ReleaseJob, name: str, staging: Path) -> ReleaseRecord:
         if isinstance(release, Replicable):
             replicate_noise = partial(release.replicate_noise, noisy)
     if isinstance(release, TableOfCounts):
-        parts = drawn_plan(job).parts
-        published = with_best(published, release, parts)
+        counted = drawn_plan(job).counted
+        published = with_best(published, release, counted)
         if any(BEST[0] in table.columns for table in published.tables):
-            replicate_noise = partial(replicates_of_best, release, parts)
+            replicate_noise = partial(replicates_of_best, release, counted)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(number) if number and replicate_noise else {}
@@ -178,7 +178,7 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
         release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)
         drawn = drawn_plan(job)
-        several = make_implicates(release, synthesis, drawn.parts, drawn.of_period)
+        several = make_implicates(release, synthesis, drawn.counted, drawn.of_period)
         said = about | {"dprelease.warning": stated.rules}
         for key, table in zip(
             ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
@@ -359,9 +359,9 @@ def drawn_plan(job: ReleaseJob) -> DrawnPlan:
     drawn = (plan.digest, job.release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
         found = _MEASURED.get(drawn)
-        if found is None or found.plan is not plan:  # parts belong to the releases of one plan
+        if found is None or found.plan is not plan:  # draws belong to the releases of one plan
             found = DrawnPlan(plan, draws_of(job))
-            _ = found.parts
+            _ = found.counted
             _MEASURED.clear()
             _MEASURED[drawn] = found
         return found

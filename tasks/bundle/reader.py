@@ -183,7 +183,7 @@ class BundleReader:
             found = None
             if isinstance(release, TableOfCounts):
                 domain = self._domains[table]
-                found = join(f"{table}: ", domain, release, self.drawn.parts)
+                found = join(f"{table}: ", domain, release, self.drawn.counted)
             self._joins[table] = found
         return self._joins[table]
 

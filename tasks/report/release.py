@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.estimates.joined import DrawnRelease, parts_of
+from dpcore.estimates.joined import DrawnRelease, counted_releases
 from dpcore.releases.base import Chart
 from dpcore.releases.counts.unit import BEST
 from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord
@@ -85,19 +85,19 @@ def release_parts(
     manifest: Manifest,
     bundle: Path,
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
-    measured: Sequence[DrawnRelease] = (),
+    counted: Sequence[DrawnRelease] = (),
 ) -> list[ReportPart]:
-    """One part for each release, in the plan's order; ``related``, ``measured``: as in ``Source``."""
-    sources = (Source(plan, record, bundle, related, measured) for record in manifest.releases)
+    """One part for each release, in the plan's order; ``related``, ``counted``: as in ``Source``."""
+    sources = (Source(plan, record, bundle, related, counted) for record in manifest.releases)
     return [release_part(source) for source in sources]
 
 
-def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[DrawnRelease]:
+def counted_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[DrawnRelease]:
     """The draws from which tables are estimated jointly; empty unless several releases share a table."""
     if not any(BEST[0] in file.columns for each in manifest.releases for file in each.tables):
         return []
     draws = {each.name: Source(plan, each, bundle).noisy for each in manifest.releases}
-    return parts_of(plan.of_period, draws)
+    return counted_releases(plan.of_period, draws)
 
 
 def release_part(source: Source) -> ReportPart:
@@ -143,9 +143,9 @@ def error_table(record: ReleaseRecord) -> DataTable:
 
 
 def synthetic_parts(
-    plan: Plan, manifest: Manifest, bundle: Path, measured: Sequence[DrawnRelease] = ()
+    plan: Plan, manifest: Manifest, bundle: Path, counted: Sequence[DrawnRelease] = ()
 ) -> list[ReportPart]:
-    """One part for each synthetic table; ``measured``: as in ``Source``."""
+    """One part for each synthetic table; ``counted``: as in ``Source``."""
     releases = {record.name: record for record in manifest.releases}
     sections = {section.name: section for section in plan.synthesis}
     verdicts = judged(manifest)
@@ -156,7 +156,7 @@ def synthetic_parts(
             f"{record.name}: {record.file.rows:,} synthetic records of"
             f" {len(record.file.columns)} columns{_and_members(record)}, drawn from the release"
             f" {record.source}. They cost no further budget. {verdicts.get(record.name, '')}".rstrip(),
-            draw_synthetic(record, Source(plan, releases[record.source], bundle, parts=measured)),
+            draw_synthetic(record, Source(plan, releases[record.source], bundle, counted=counted)),
             None,
             record.listed,
             0,

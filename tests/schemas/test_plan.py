@@ -207,7 +207,7 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
     plan_document["releases"][1] = last | levels | both | {"column": "income"}
     medians = load_plan(plan_document).built["by-sex"]
     assert isinstance(medians, Quantiles)
-    assert (medians.domain.names, medians.parts) == (("sex", "region", "income"), 10)
+    assert (medians.domain.names, medians.groups) == (("sex", "region", "income"), 10)
     for change, says in [
         (levels | {"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
         (levels | {"by": ["sex", "sx"]}, r"releases\[1\]\.by: .* no column 'sx'.*did you mean"),

@@ -59,8 +59,8 @@ def drawn(release: Release, seed: int) -> OneTable:
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     bundle = OneTable(None, None)
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
-    parts = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
-    vars(bundle)["drawn"] = SimpleNamespace(parts=parts)
+    counted = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
+    vars(bundle)["drawn"] = SimpleNamespace(counted=counted)
     if isinstance(release, Margins):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:
