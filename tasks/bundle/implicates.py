@@ -24,7 +24,8 @@ from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
-from tasks.bundle.records import Draws, scores_of, synthetic_records
+from tasks.bundle.records import scores_of, synthetic_records
+from tasks.inference.measured import Draws
 
 PILOT = 6
 """The number of trial implicates, made first to find how much larger the redrawn noise must be."""

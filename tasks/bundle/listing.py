@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpcore.errors import InputError
+from dpcore.releases.table import TABLE
 from dpcore.suggestion import suggestion
-
-TABLE = "table_name"
-"""The column that names the table of each row, in a file of several tables."""
 
 Columns = dict[str, NDArray[Any]]
 

@@ -224,7 +224,10 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
         ({"keep": 60}, "compress: no column has more than keep = 60 cells"),
         ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
         ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
-        ({"first_share": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
+        (
+            {"first_share": Fraction(1)},
+            "compress: share must lie between 1/1000 and 999/1000, not 1",
+        ),
         ({"memory": 2**20}, "memory: the tables of counts and their model need"),
         ({"sets": ((0, 1),)}, r"no set contains the columns \['sex'\]"),
     ],
