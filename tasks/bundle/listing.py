@@ -43,31 +43,19 @@ def read_table(
     bundle: Path, tables: Mapping[str, ListedTable], name: str, replicates: bool = False
 ) -> pa.Table:
     """A table of the bundle in this folder; with ``replicates``, also their columns."""
-    listed = _find(bundle, tables, name)
-    found = pq.read_table(bundle / listed.path, columns=[*listed.columns], filters=listed.filters)
-    if replicates:
-        again = read_replicates(bundle, tables, name)
-        for each in again.column_names:
-            found = found.append_column(again.schema.field(each), again[each])
-    return found
-
-
-def read_replicates(bundle: Path, tables: Mapping[str, ListedTable], name: str) -> pa.Table:
-    """The replicates of a table, without columns if it has none."""
-    listed = _find(bundle, tables, name)
-    if listed.replicates is None:
-        return pa.table({})
-    found = pq.read_table(bundle / listed.replicates, filters=listed.filters)
-    return found.select([each for each in found.column_names if each != TABLE])
-
-
-def _find(bundle: Path, tables: Mapping[str, ListedTable], name: str) -> ListedTable:
     if name not in tables:
         meant = next((table for table in tables if table.endswith(f"/{name}")), name)
         raise InputError(
             f"{bundle}: has no table {name!r}{suggestion(meant, tables, most=3, least=0)}"
         )
-    return tables[name]
+    listed = tables[name]
+    found = pq.read_table(bundle / listed.path, columns=[*listed.columns], filters=listed.filters)
+    if replicates and listed.replicates:
+        again = pq.read_table(bundle / listed.replicates, filters=listed.filters)
+        for each in again.column_names:
+            if each != TABLE:
+                found = found.append_column(again.schema.field(each), again[each])
+    return found
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:

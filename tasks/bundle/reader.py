@@ -40,14 +40,7 @@ from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
 from tasks.bundle.drawn import DrawnPlan
-from tasks.bundle.listing import (
-    Columns,
-    ListedTable,
-    arrays_of,
-    read_replicates,
-    read_table,
-    tables_of,
-)
+from tasks.bundle.listing import Columns, ListedTable, arrays_of, read_table, tables_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.bundle.weights import Weights, counts_in, described_values, factors_of
@@ -114,12 +107,6 @@ class BundleReader:
     def _records(self) -> dict[str, ReleaseRecord]:
         """The release of each of its tables."""
         return {table.name: record for record in self.manifest.releases for table in record.tables}
-
-    def replicates(self, name: str) -> Floats:
-        """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
-        found = read_replicates(self.path, self.tables, name)
-        columns = [found[each].to_numpy() for each in found.column_names]
-        return np.array(columns).reshape(-1, self.tables[name].rows)
 
     def best(self, table: str) -> Columns:
         """The cells of a table of counts, with the best estimates from all releases.
