@@ -86,10 +86,10 @@ def test_a_survey_in_which_nothing_is_found_has_one_category(tmp_path, rule):
 def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path, monkeypatch):
     plan, tally = written(tmp_path, JOBS), flows.course.tally_survey
 
-    def once(plan, release_id, names, *rest):
+    def once(job, names, *rest):
         if "jobs" in names:
             raise KeyboardInterrupt
-        return tally(plan, release_id, names, *rest)
+        return tally(job, names, *rest)
 
     with monkeypatch.context() as stopped:
         stopped.setattr(flows.course, "tally_survey", once)
