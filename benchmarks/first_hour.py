@@ -43,7 +43,6 @@ from dpcore.advice.usable import table_error
 from dpcore.arrays import Floats
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
@@ -60,12 +59,10 @@ from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan, load_plan
 from schemas.survey.supposed import supposed_shares
-from tasks.bundle.evidence import evidence_of
+from tasks.bundle.drawn import DrawnPlan
 from tasks.draw import tally_releases
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.explain.verdicts import verdicts
-from tasks.inference.fit import fit
-from tasks.inference.measured import fit_measured
 from tasks.survey.ingest import ingest
 
 EUSILC = """\
@@ -386,13 +383,7 @@ def of_model(
     truth = truly(formula, family, frame)
     expected = expected_fit(plan, formula, family)[1]
     try:
-        found = fit_measured(plan, drawn.__getitem__, formula, family)
-        parts = parts_of(plan.built, drawn)
-        fitted = (
-            found[1]
-            if found
-            else fit(evidence_of(plan, parts, drawn.__getitem__, formula), formula, family)
-        )
+        _, fitted = DrawnPlan(plan, drawn.__getitem__).fit(formula, family)
     except InputError:
         return
     for each in expected.coefficients:

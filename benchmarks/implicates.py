@@ -38,7 +38,7 @@ from dpcore.domain.axes import middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.estimates.combine import combine
-from dpcore.estimates.joined import parts_of
+from dpcore.estimates.joined import counted_releases
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
@@ -91,8 +91,8 @@ def repeated(
         source = SeededSource(1000 * options.seed + survey)
         noisy = perturb(exact, release.mechanism, release.share, source)
         start = time.process_time()
-        parts = parts_of({"records": release}, {"records": noisy})
-        made = make_implicates(release, section, parts, lambda _, noisy=noisy: noisy)
+        counted = counted_releases({"records": release}, {"records": noisy})
+        made = make_implicates(release, section, counted, lambda _, noisy=noisy: noisy)
         seconds.append(time.process_time() - start)
         little = {s.pair for s, fine in zip(made.slopes, made.enough, strict=True) if not fine}
         for (family, formula), truth in questions.items():

@@ -35,12 +35,11 @@ from benchmarks.first_hour import CASES, drawn, truly
 from dpcore.domain.axes import Categories
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.joined import parts_of
 from dpcore.estimates.model import Coefficient
 from dpcore.estimates.questions import correlation
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan
-from tasks.bundle.evidence import evidence_of
+from tasks.bundle.drawn import DrawnPlan
 from tasks.inference.fit import fit
 
 FEW_GROUPS = 12
@@ -75,7 +74,7 @@ def main() -> None:
         found = defaultdict[str, list[Answer]](list)
         plan, frame, _, drawings = drawn(case, options.alpha, options.draws, options.rows)
         for noisy in drawings:
-            evidence = evidence_of(plan, parts_of(plan.built, noisy), noisy.__getitem__)
+            evidence = DrawnPlan(plan, noisy.__getitem__).evidence()
             for kind, answer in answers(plan, evidence, frame):
                 found[kind].append(answer)
         for kind, some in found.items():

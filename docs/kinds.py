@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 import dprelease
 from dpcore.audit import AuditResult, short_audit
 from schemas.plan import Plan
-from tasks.bundle.verify import read_manifest
 from tasks.report.page import ENVIRONMENT
-from tasks.report.release import ReportPart, release_parts
+from tasks.report.parts import Source
+from tasks.report.release import ReportPart, release_part
 
 HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
@@ -146,8 +146,9 @@ def parts() -> dict[str, ReportPart]:
         bundle = dprelease.release(
             plan(), people(), ledger=Path(folder) / "ledger.sqlite", out=folder, progress=False
         )
-        shown = release_parts(bundle.reader.plan, read_manifest(bundle.path), bundle.path)
-        return dict(zip(examples(), shown, strict=True))
+        read = bundle.reader
+        sources = [Source(read.plan, each, read.path) for each in read.manifest.releases]
+        return dict(zip(examples(), map(release_part, sources), strict=True))
 
 
 def style() -> str:

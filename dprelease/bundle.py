@@ -7,7 +7,6 @@ missing ones.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpcore.errors import BundleError, InputError
+from dpcore.errors import InputError
 from dprelease.frames import frame_of, frame_of_columns
-from tasks.bundle.digests import MANIFEST, manifest_bytes, verify_digests
-from tasks.bundle.listing import BundleTables, ListedTable
+from tasks.bundle.digests import invalid_manifest, manifest_document, verify_digests
+from tasks.bundle.listing import ListedTable, read_table, tables_of
 
 if TYPE_CHECKING:
     from dpcore.estimates.estimate import Estimate
     from dpcore.estimates.model import Coefficient
     from dpcore.estimates.questions import Independence, Quantile
-    from tasks.bundle.counts import Weights
     from tasks.bundle.reader import BundleReader
+    from tasks.bundle.weights import Weights
     from tasks.inference.fit import Fit
 
 READER = ("scipy", "pydantic", "pyyaml", "formulaic", "jinja2")
@@ -44,18 +43,13 @@ class Bundle:
     """The facts in ``manifest.json``."""
 
     @cached_property
-    def listing(self) -> BundleTables:
-        """The list of its tables and their files."""
-        return BundleTables.of(self.path, self.manifest)
-
-    @property
     def tables(self) -> Mapping[str, ListedTable]:
         """Every table by its name; names of synthetic tables and models include their folder."""
-        return self.listing.tables
+        return tables_of(self.manifest)
 
     def table(self, name: str, replicates: bool = False) -> pd.DataFrame:
         """A table as a data frame; with ``replicates``, also the columns to compute errors from."""
-        return frame_of(self.listing.read(name, replicates=replicates))
+        return frame_of(read_table(self.path, self.tables, name, replicates))
 
     def best(self, table: str) -> pd.DataFrame:
         """A table of counts with the best estimates from all releases."""
@@ -98,15 +92,24 @@ class Bundle:
 
     def correlation(self, one: str, other: str) -> Coefficient:
         """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""
-        return self.reader.correlation(one, other)
+        evidence = self.reader.evidence
+        from dpcore.estimates.questions import correlation
+
+        return correlation(evidence, one, other)
 
     def independence(self, one: str, other: str) -> Independence:
         """A chi-square test of independence of two columns; it allows for sampling and privacy noise."""
-        return self.reader.independence(one, other)
+        evidence = self.reader.evidence
+        from dpcore.estimates.questions import independence
+
+        return independence(evidence, one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
         """A quantile of a column of numbers; its interval covers sampling and privacy noise."""
-        return self.reader.quantile(column, level)
+        evidence = self.reader.evidence
+        from dpcore.estimates.questions import quantile
+
+        return quantile(evidence, column, level)
 
     @cached_property
     def reader(self) -> BundleReader:
@@ -115,13 +118,13 @@ class Bundle:
         Raises ``InputError`` if a package that it needs is not installed.
         """
         try:
-            from tasks.bundle.reader import open_bundle
+            from tasks.bundle.reader import BundleReader
         except ModuleNotFoundError as missing:
             raise InputError(
                 f"{self.path}: computing from a bundle needs {missing.name}, which is not installed;"
                 f" run: pip install {' '.join(READER)}"
             ) from None
-        return open_bundle(self.path)
+        return BundleReader.open(self.path)
 
     def _lines(self) -> list[tuple[str, str, str]]:
         return [
@@ -158,13 +161,12 @@ def open_bundle(path: str | Path) -> Bundle:
             publication.
     """
     folder = Path(path)
-    text = manifest_bytes(folder)
+    bundle = Bundle(folder, manifest_document(folder))
     verify_digests(folder)
     try:
-        bundle = Bundle(folder, json.loads(text))
         repr(bundle)  # reads every key that the listing needs, so that a wrong manifest fails here
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None
+        raise invalid_manifest(folder) from None
     return bundle
 
 

@@ -108,7 +108,7 @@ def _of_model(release: MeasuredModel, shares: Shares) -> float:
         known = np.sort(ratios[np.isfinite(ratios)])
         if 2 * len(known) < len(ratios):
             ratio = math.inf
-        elif release.parts > 1 and 2 * len(known) > len(ratios):
+        elif release.groups > 1 and 2 * len(known) > len(ratios):
             ratio = float(np.sort(ratios)[len(ratios) // 2])
         else:
             ratio = float(known[-1])
@@ -140,7 +140,7 @@ def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
     """The terms of a measured model that noise is expected to hide; empty for other releases."""
     if isinstance(release, EstimatesRun):
         return hidden_terms(release.inner, shares)
-    if not isinstance(release, MeasuredModel) or release.parts > 1:
+    if not isinstance(release, MeasuredModel) or release.groups > 1:
         return []
     ratios = _ratios(release, shares or {})
     if ratios is None:
@@ -263,7 +263,7 @@ def _(release: Moments) -> float:
 
 @error_of_numbers.register
 def _(release: ColumnQuantiles) -> float:
-    return release.rank_error * release.parts / release.rows
+    return release.rank_error * release.groups / release.rows
 
 
 @error_of_numbers.register
@@ -291,12 +291,12 @@ def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
         return f"the standard error of a mean is {percent} of the column's usual standard deviation"
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
-            means = "means of groups" if release.parts > 1 else "coefficients"
+            means = "means of groups" if release.groups > 1 else "coefficients"
             return f"noise hides most of the {means}"
         times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
         typical = "for columns typical of their bounds, without rare categories"
         lost = f"; noise hides {', '.join(hidden)}" if hidden else ""
-        so = "usually" if release.parts > 1 else "up to"
+        so = "usually" if release.groups > 1 else "up to"
         return f"95% intervals are {so} {times} {typical}{lost}"
     first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):

@@ -80,21 +80,21 @@ class Joined:
 
 
 def join(
-    place: str, domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
+    place: str, domain: Domain, release: TableOfCounts, counted: list[DrawnRelease]
 ) -> Joined | None:
-    """The table over ``domain`` from all parts that inform it; None if its release is not among them.
+    """The table over ``domain`` from all releases that inform it; None if its release is not among them.
 
-    A part informs the table if it counts the same things, records or weights in the same steps, and has
-    one of its columns.  If its bins differ, both are combined in the cells between the edges of both.
+    A release informs the table if it counts the same things, records or weights in the same steps, and
+    has one of its columns.  If its bins differ, both are combined in cells between the edges of both.
     """
-    if not any(part.release is release for part in parts):
+    if not any(each.release is release for each in counted):
         return None
-    informing, refined = _informing(domain, release, parts)
+    informing, refined = _informing(domain, release, counted)
     try:
         if refined:
             both = Refined(domain.axes, _measured(informing))
             variance_of = both.variance_of
-            found = both.estimate([part.agreement for part in informing]), both.variances
+            found = both.estimate([each.agreement for each in informing]), both.variances
         else:
             together, numbered = _together(tuple(informing))
             attributes = [numbered[axis] for axis in domain.axes]
@@ -108,43 +108,45 @@ def join(
 
     except ValueError as error:
         raise InputError(f"{place}{error}") from None
-    names = [part.name for part in informing]
-    draws = frozenset(part.draw for part in informing)
+    names = [each.name for each in informing]
+    draws = frozenset(each.draw for each in informing)
     return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
 
 
 @lru_cache(maxsize=2)
 def _together(informing: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
-    """The agreement of all parts, and the attribute of each axis; computed once for all tables."""
+    """The agreement of all releases, and the attribute of each axis; computed once for all tables."""
     axes = _axes_of(informing)
     return joined(_measured(informing), axes), {axis: i for i, axis in enumerate(axes)}
 
 
-def _axes_of(parts: Iterable[DrawnRelease]) -> list[Axis]:
-    """All different axes of several parts."""
-    return list(dict.fromkeys(axis for part in parts for axis in part.release.domain.axes))
+def _axes_of(counted: Iterable[DrawnRelease]) -> list[Axis]:
+    """All different axes of several releases."""
+    return list(dict.fromkeys(axis for each in counted for axis in each.release.domain.axes))
 
 
-def _measured(parts: Iterable[DrawnRelease]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
-    return [(part.agreement, part.release.domain.axes) for part in parts]
+def _measured(counted: Iterable[DrawnRelease]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
+    return [(each.agreement, each.release.domain.axes) for each in counted]
 
 
 def _informing(
-    domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
+    domain: Domain, release: TableOfCounts, counted: list[DrawnRelease]
 ) -> tuple[list[DrawnRelease], bool]:
-    """The parts that inform a table, and whether they are combined in refined cells."""
-    alike, axes = _alike(release, parts), domain.axes
-    others = [part.release.domain.axes for part in alike]
+    """The releases that inform a table, and whether they are combined in refined cells."""
+    alike, axes = _alike(release, counted), domain.axes
+    others = [each.release.domain.axes for each in alike]
     refined = any(differ(axes, its) for its in others) and (
         refinement(axes, others).size <= MOST_REFINED
     )
     if release.adjacency.public_rows:  # otherwise all tables inform the number of records
         informs = places if refined else lambda axes, its: set(axes) & set(its)
-        alike = [part for part, its in zip(alike, others, strict=True) if informs(axes, its)]
+        alike = [each for each, its in zip(alike, others, strict=True) if informs(axes, its)]
     return alike, refined
 
 
-def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[DrawnRelease]:
+def counted_releases(
+    built: Mapping[str, Release], draws: Mapping[str, Noisy]
+) -> list[DrawnRelease]:
     """The releases that can be combined, with their measurements."""
     found = []
     for name, release in built.items():
@@ -156,17 +158,19 @@ def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[D
     return found
 
 
-def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRelease]) -> Published:
-    """The tables of a release, with best estimates if other parts inform them too, or if the published
-    numbers do not use the public number of records."""
-    own = next((part for part in parts if part.release is release), None)
+def with_best(
+    published: Published, release: TableOfCounts, counted: list[DrawnRelease]
+) -> Published:
+    """The tables of a release, with best estimates if other releases inform them too, or if the
+    published numbers do not use the public number of records."""
+    own = next((each for each in counted if each.release is release), None)
     if own is None:
         return published
     domains = {release.table_name(domain): domain for domain in own.domains}
     known: list[Joined] = []
     wanted = []
     for table in published.tables:
-        found = join(f"{table.name}: ", domains[table.name], release, parts)
+        found = join(f"{table.name}: ", domains[table.name], release, counted)
         assert found is not None
         known.append(found)
         more = release.adjacency.public_rows and table.unbiased == "noisy_count"
@@ -181,22 +185,22 @@ def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRel
 
 
 def replicates_of_best(
-    release: TableOfCounts, parts: list[DrawnRelease], number: int
+    release: TableOfCounts, counted: list[DrawnRelease], number: int
 ) -> dict[str, NDArray[np.float32]]:
     """For each table of a release, (number, rows) new draws of the noise in its best estimates.
 
-    The noise of every part is drawn once for all tables, so within a replicate the tables of all
+    The noise of every release is drawn once for all tables, so within a replicate the tables of all
     releases agree.
     """
-    alike = tuple(_alike(release, parts))
-    generators = [replicate_generator(part.noisy) for part in alike]
+    alike = tuple(_alike(release, counted))
+    generators = [replicate_generator(each.noisy) for each in alike]
     order = _axes_of(alike)
     # Draws that fit into memory together are made once for all releases.
-    few = number * sum(domain.size for part in alike for domain in part.domains) <= MOST_AT_ONCE
+    few = number * sum(domain.size for each in alike for domain in each.domains) <= MOST_AT_ONCE
     by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
-    domains = next(part for part in parts if part.release is release).domains
+    domains = next(each for each in counted if each.release is release).domains
     for domain in domains:
-        informing, refined = _informing(domain, release, parts)
+        informing, refined = _informing(domain, release, counted)
         measured = Refined(domain.axes, _measured(informing)) if refined else None
         by_table.append((domain, informing, measured))
 
@@ -208,7 +212,7 @@ def replicates_of_best(
         tables = [
             _table_of(found, [order.index(a) for a in domain.axes])
             if refined is None
-            else refined.estimate([again[alike.index(part)] for part in informing])
+            else refined.estimate([again[alike.index(each)] for each in informing])
             for domain, informing, refined in by_table
         ]
         return [release.unit.scaled(table) for table in tables]
@@ -222,34 +226,34 @@ def replicates_of_best(
 def _noise_together(
     alike: tuple[DrawnRelease, ...], number: int
 ) -> tuple[list[Agreement], Agreement]:
-    """``number`` draws of each part's noise, and of the joined noise; once for all releases."""
-    return _drawn_together(alike, [replicate_generator(part.noisy) for part in alike], number)
+    """``number`` draws of each release's noise, and of the joined noise; once for all releases."""
+    return _drawn_together(alike, [replicate_generator(each.noisy) for each in alike], number)
 
 
 def _drawn_together(
     alike: tuple[DrawnRelease, ...], generators: list[np.random.Generator], several: int
 ) -> tuple[list[Agreement], Agreement]:
     again = [
-        noise_of(part, generator, several)
-        for part, generator in zip(alike, generators, strict=True)
+        noise_of(each, generator, several)
+        for each, generator in zip(alike, generators, strict=True)
     ]
-    axes = [part.release.domain.axes for part in alike]
+    axes = [each.release.domain.axes for each in alike]
     return again, joined(list(zip(again, axes, strict=True)), _axes_of(alike))
 
 
-def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:
-    """``several`` new draws of a part's noise, side by side."""
+def noise_of(one: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:
+    """``several`` new draws of a release's noise, side by side."""
     again = []
     for _ in range(several):
-        drawn = part.release.agreement(part.release.noise_alone(generator))
+        drawn = one.release.agreement(one.release.noise_alone(generator))
         assert drawn is not None
         again.append(replace(drawn, total=None if drawn.total is None else 0.0))
     return side_by_side(again)
 
 
-def _alike(release: TableOfCounts, parts: list[DrawnRelease]) -> list[DrawnRelease]:
-    """The parts that count the same things."""
-    return [part for part in parts if part.release.unit == release.unit]
+def _alike(release: TableOfCounts, counted: list[DrawnRelease]) -> list[DrawnRelease]:
+    """The releases that count the same things."""
+    return [each for each in counted if each.release.unit == release.unit]
 
 
 def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:

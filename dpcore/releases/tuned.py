@@ -1,6 +1,6 @@
 """A release at a setting that is drawn from the records first, such as a bandwidth.
 
-The choice of the setting and the numbers at that setting each spend a part of the share
+The choice of the setting and the numbers at that setting each spend a fraction of the share
 (``dpcore.mechanisms.tuned_noise``); both form one draw.  Before the choice is known, everything is
 stated for the setting with most noise.
 """
@@ -56,10 +56,10 @@ class Choice(Protocol):
 
 
 class TunedRelease(Release, Generic[Settled]):
-    """A release at a chosen setting; ``part``: the fraction of the share for the choice (of rho or
-    precision with Gaussian noise, otherwise of alpha); ``rule``: how the setting is chosen."""
+    """A release at a chosen setting; ``rule``: how the setting is chosen; ``first_share``: the fraction
+    of the share for the choice (of rho or precision with Gaussian noise, otherwise of alpha)."""
 
-    part: Fraction
+    first_share: Fraction
     rule: Any
     setting: str
     """The name of the setting, in words (``DrawsSetting``)."""
@@ -84,17 +84,17 @@ class TunedRelease(Release, Generic[Settled]):
 
     @cached_property
     def _shares(self) -> tuple[Budget, Budget]:
-        rest = self.share * (1 - self.part)
+        rest = self.share * (1 - self.first_share)
         law = self._at_most_noise(rest).mechanism
         if self.share.rho or not isinstance(law, DiscreteGaussian):
-            return self.share * self.part, rest
+            return self.share * self.first_share, rest
         # The precisions of the noise and of the choices (8 GAUSSIAN_PRICE times their rho) add up to the
         # precision of one draw at the share.
-        squared, left = law.l2_sensitivity_squared, 1 - self.part
+        squared, left = law.l2_sensitivity_squared, 1 - self.first_share
         variance = gaussian_variance(
             squared / left, self.share.alpha, self.share.beta, Inherited(squared)
         )
-        spent = squared * self.part / left / variance / (8 * GAUSSIAN_PRICE)
+        spent = squared * self.first_share / left / variance / (8 * GAUSSIAN_PRICE)
         return Budget(rho=spent), Budget(rho=squared / (2 * variance))
 
     @property

@@ -1,5 +1,6 @@
 """Synthetic records of one column, near the exact ones, in a plan."""
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
@@ -34,19 +35,20 @@ class NearRecordsSection(ReleaseSection):
         default=None,
         ge=1,
         le=16,
-        description="Terms of the cosine series; only for series-exponential.",
+        description="Terms of the cosine series.",
     )
 
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        return {
+            "terms": ["series-exponential"],
+            "bins": ["ks-exponential", "series-exponential"],
+        }
+
     @model_validator(mode="after")
-    def _series_alone(self) -> Self:
-        if (self.terms is not None) != (self.mechanism == "series-exponential"):
-            raise ValueError(
-                "terms: state them with the mechanism series-exponential, and only there"
-            )
-        if self.bins and self.mechanism == "mean-exponential":
-            raise ValueError(
-                "bins: the mechanism mean-exponential uses the column's own grid; leave them out"
-            )
+    def _stated(self) -> Self:
+        if self.mechanism == "series-exponential" and self.terms is None:
+            raise ValueError("terms: missing; series-exponential needs their number")
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

@@ -1,11 +1,20 @@
 """Base classes of the sections of all kinds, with their access to the plan's columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, StrictBool, StrictStr, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    StrictBool,
+    StrictStr,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition
@@ -119,6 +128,33 @@ class ReleaseSection(Section):
         if not Fraction(1, LARGEST_WEIGHT) <= self.weight <= LARGEST_WEIGHT:
             raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
         return self
+
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        """For each key that only some mechanisms use, these mechanisms."""
+        return {}
+
+    @model_validator(mode="after")
+    def _used(self) -> Self:
+        """Refuse a key that the mechanism does not use, unless it has its default."""
+        for key, mechanisms in self.only_with().items():
+            default = type(self).model_fields[key].get_default(call_default_factory=True)
+            if self.mechanism not in mechanisms and getattr(self, key) != default:
+                raise ValueError(
+                    f"{key}: the mechanism {self.mechanism} does not use it, only"
+                    f" {' and '.join(mechanisms)}; leave it out"
+                )
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, section: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(section)
+        for key, mechanisms in cls.only_with().items():
+            described = handler.resolve_ref_schema(schema)["properties"][key]
+            described["description"] += f" Only with {' or '.join(mechanisms)}."
+        return schema
 
     @property
     def subject(self) -> str:

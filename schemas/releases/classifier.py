@@ -1,5 +1,6 @@
 """Classifiers in a plan."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -91,30 +92,27 @@ class ClassifierSection(ReleaseSection):
     label: Label
     bandwidth: Width | list[Width] | None = Field(
         default=None,
-        description="gaussian-process: bandwidth of the kernel, one for all features or one for"
+        description="Bandwidth of the Gaussian kernel, one for all features or one for"
         " each. Numbers are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation | None = Field(
         default=None,
-        description="gaussian-process: lambda in mean loss + lambda ||f||^2; a larger lambda needs"
-        " less noise. Or the method of drawing lambda from the records.",
+        description="The number lambda in mean loss + lambda ||f||^2, or a method that draws lambda"
+        " from the records. A larger lambda needs less noise.",
     )
     loss: LossName = Field(
         default="hinge",
-        description="gaussian-process: logistic gives log-odds, hinge a sharper boundary.",
+        description="logistic gives log-odds, hinge a sharper boundary.",
     )
     frequencies: StrictInt = Field(
-        default=256,
-        ge=1,
-        le=1024,
-        description="gaussian-process: half the dimension of the feature space.",
+        default=256, ge=1, le=1024, description="Half the dimension of the feature space."
     )
     mechanism: Literal["gaussian-process", "noisy-gradients"] = "gaussian-process"
     weights: Literal["balanced"] | float = Field(
         default=1.0,
         exclude_if=lambda weight: weight == 1,
-        description="noisy-gradients: the weight of a positive record relative to a negative record."
-        " balanced: both sides have the same total weight, by their noisy counts.",
+        description="The weight of a positive record relative to a negative record. balanced: both sides"
+        " have the same total weight, by their noisy counts.",
     )
 
     @field_validator("weights", mode="before")
@@ -125,24 +123,15 @@ class ClassifierSection(ReleaseSection):
             return given
         raise ValueError("state balanced, or a number from 0.001 to 1000")
 
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        of_kernels = ("bandwidth", "regularisation", "loss", "frequencies")
+        return {key: ["gaussian-process"] for key in of_kernels} | {"weights": ["noisy-gradients"]}
+
     @model_validator(mode="after")
     def _stated(self) -> Self:
-        of_kernels = ("bandwidth", "regularisation", "loss", "frequencies")
-        if self.mechanism != "gaussian-process":
-            defaults = {name: type(self).model_fields[name].default for name in of_kernels}
-            idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
-            if idle:
-                raise ValueError(
-                    f"{idle[0]}: only mechanism gaussian-process uses it, not {self.mechanism}; leave"
-                    " it out"
-                )
-            return self
-        if self.weights != 1.0:
-            raise ValueError(
-                "weights: only mechanism noisy-gradients uses them, not gaussian-process; leave them out"
-            )
-        for name in of_kernels[:2]:
-            if getattr(self, name) is None:
+        for name in ("bandwidth", "regularisation"):
+            if self.mechanism == "gaussian-process" and getattr(self, name) is None:
                 raise ValueError(
                     f"{name}: missing; state it, or use mechanism: noisy-gradients without it"
                 )

@@ -1,6 +1,6 @@
 """The section of a single count in a plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -75,16 +75,14 @@ class CountSection(ReleaseSection):
     )
     prior: Literal["uniform"] | float = Field(
         default="uniform",
-        description="For discrete-laplace: the prior distribution of the count: uniform, or for a"
-        " number p, binomial with that proportion of the rows.",
+        description="The prior distribution of the count: uniform, or for a number p, binomial with that"
+        " proportion of the rows.",
     )
     mechanism: Annotated[str, *one_of(lambda: MECHANISMS)] = "discrete-laplace"
 
-    @model_validator(mode="after")
-    def _prior_has_a_use(self) -> Self:
-        if self.prior != "uniform" and not MECHANISMS[self.mechanism].has_prior:
-            raise ValueError("prior: only discrete-laplace uses a prior; leave it out")
-        return self
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        return {"prior": [name for name, each in MECHANISMS.items() if each.has_prior]}
 
     @property
     def may_fail(self) -> bool:

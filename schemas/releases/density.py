@@ -1,5 +1,6 @@
 """Densities in a plan."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
@@ -60,23 +61,22 @@ class DensitySection(GroupedSection, SmoothSection):
         ge=1,
         description=(
             "The largest number of frequencies along each column. Fewer have less noise and less"
-            " detail. Default: all that the bandwidth leaves. Only with some mechanisms."
+            " detail. Default: all that the bandwidth leaves."
         ),
     )
 
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        truncated = [name for name, each in MECHANISMS.items() if each.truncated]
+        return {"terms": [BEST, *truncated]}
+
     @model_validator(mode="after")
-    def _spectral(self) -> Self:
+    def _groups(self) -> Self:
         if self.groups and isinstance(self.bandwidth, PrivateBandwidth):
             raise ValueError("by: needs a stated bandwidth")
-        if self.mechanism == BEST:
-            return self
-        mechanism = MECHANISMS[self.mechanism]
-        if self.groups and not mechanism.grouped:
+        if self.groups and self.mechanism != BEST and not MECHANISMS[self.mechanism].grouped:
             grouped = [name for name, each in MECHANISMS.items() if each.grouped]
             raise ValueError(f"by: needs one of the mechanisms {' and '.join(grouped)}")
-        if self.terms is not None and not mechanism.truncated:
-            truncated = [name for name, each in MECHANISMS.items() if each.truncated]
-            raise ValueError(f"terms: only with {' and '.join(truncated)}")
         return self
 
     @property

@@ -1,8 +1,9 @@
 """Histograms in a plan."""
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
@@ -33,15 +34,13 @@ class HistogramSection(CountingSection):
     occupied: StrictInt | None = Field(
         default=None,
         exclude_if=absent,
-        description="For thresholded-laplace: an upper bound for the number of cells with records, if"
-        " it is public (never counted in the data). It may lower the threshold.",
+        description="An upper bound for the number of cells with records, if it is public (never"
+        " counted in the data). It may lower the threshold.",
     )
 
-    @model_validator(mode="after")
-    def _occupied_has_a_use(self) -> Self:
-        if self.occupied is not None and self.mechanism != "thresholded-laplace":
-            raise ValueError("occupied: only the threshold of thresholded-laplace uses it")
-        return self
+    @classmethod
+    def only_with(cls) -> Mapping[str, Sequence[str]]:
+        return {"occupied": ["thresholded-laplace"]}
 
     @property
     def may_fail(self) -> bool:

@@ -125,7 +125,7 @@ class MicrodataSection(CountingSection):
             nested=nested,
         )
         if self.compress is not None:
-            part, stated = self.compress.share, self.compress.keep
+            stated = self.compress.keep
             keep = stated or usual_groups(
                 domain,
                 RecordColumns.of(domain, rules, nested),
@@ -133,7 +133,7 @@ class MicrodataSection(CountingSection):
                 share,
                 sets,
                 self.mechanism,
-                part=part,
+                first_share=self.compress.share,
                 adjacency=survey.adjacency,
             )
             # Without a wide column nothing is compressed, and single tables get no share.
@@ -143,7 +143,7 @@ class MicrodataSection(CountingSection):
                 compressed = partial(
                     CompressedMicrodata, keep=keep, categories=stated or usual_categories(keep)
                 )
-                return make(compressed, domain=domain, sets=sets, part=part)
+                return make(compressed, domain=domain, sets=sets, first_share=self.compress.share)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:

@@ -14,8 +14,7 @@ from dpcore.releases.table import Table, TableColumn, Uncertainty, reason_column
 from schemas.bundle.manifest import AnalysisRecord
 from schemas.plan.analysis import Analysis
 from tasks.bundle.drawn import DrawnPlan
-from tasks.bundle.parquet import write_table
-from tasks.bundle.publish import drawn_plan, file_metadata, with_csv
+from tasks.bundle.publish import drawn_plan, written
 from tasks.inference.fit import Fit, answering
 from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
@@ -32,20 +31,17 @@ def write_analyses(job: ReleaseJob, staging: Path) -> list[AnalysisRecord]:
     plan = job.plan
     if not plan.analyses:
         return []
-    drawn, metadata = drawn_plan(job), file_metadata(job)
+    drawn = drawn_plan(job)
     records = []
     for analysis in plan.analyses:
         source, found = _fitted(drawn, analysis)
-        about = metadata | {"dprelease.formula": analysis.formula}
         table = coefficients_table(analysis.name, found)
         records.append(
             AnalysisRecord(
                 **analysis.model_dump(),
                 source=source,
                 notes=list(found.notes),
-                file=with_csv(
-                    plan, staging, write_table(staging, table, plan.described_columns, about)
-                ),
+                file=written(job, staging, table, {"dprelease.formula": analysis.formula}),
             )
         )
     return records

@@ -1,8 +1,10 @@
 """The files at the top of a bundle, and digests that reveal changes to them."""
 
 import hashlib
+import json
 import stat
 from pathlib import Path, PurePath
+from typing import Any
 
 from dpcore.errors import BundleError, InputError
 from tasks.bundle.folders import entries_in, has_file, readable
@@ -17,10 +19,11 @@ def is_bundle(folder: Path) -> bool:
     return has_file(folder, MANIFEST) or has_file(folder, DIGESTS)
 
 
-def manifest_bytes(bundle: Path) -> bytes:
+def manifest_document(bundle: Path) -> Any:
     """The content of the manifest's file.
 
-    Raises ``InputError`` if this is not a bundle, and ``BundleError`` if its manifest is missing.
+    Raises ``InputError`` if this is not a bundle, and ``BundleError`` if its manifest is missing or is
+    not JSON.
     """
     if not is_bundle(bundle):
         raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}")
@@ -29,7 +32,19 @@ def manifest_bytes(bundle: Path) -> bytes:
     with readable(bundle):
         if not stat.S_ISREG((bundle / MANIFEST).lstat().st_mode):  # reading a pipe would never end
             raise BundleError(f"{bundle}: {MANIFEST} is not a regular file")
-        return (bundle / MANIFEST).read_bytes()
+        text = (bundle / MANIFEST).read_bytes()
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise invalid_manifest(bundle) from None
+
+
+def invalid_manifest(bundle: Path) -> BundleError:
+    """The error of a manifest that is not one."""
+    return BundleError(
+        f"{bundle / MANIFEST}: is not a valid manifest; it was changed, or written by another version of"
+        " dprelease"
+    )
 
 
 def verify_digests(bundle: Path) -> dict[str, str]:

@@ -24,7 +24,8 @@ from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
-from tasks.bundle.records import Draws, scores_of, synthetic_records
+from tasks.bundle.records import scores_of, synthetic_records
+from tasks.inference.measured import Draws
 
 PILOT = 6
 """The number of trial implicates, made first to find how much larger the redrawn noise must be."""
@@ -83,19 +84,22 @@ class Implicates:
 
 
 def make_implicates(
-    release: FittedTables, synthesis: Synthesis, parts: Sequence[DrawnRelease], draws: Draws
+    release: FittedTables, synthesis: Synthesis, counted: Sequence[DrawnRelease], draws: Draws
 ) -> Implicates:
-    """The implicates of a synthetic table, from all ``parts`` that count the same records."""
+    """The implicates of a synthetic table, from all releases that count the same records."""
     assert synthesis.implicates
-    noisy, alike = draws(release.name), [p for p in parts if p.release.unit == release.unit]
-    axes = [part.release.domain.axes for part in alike]
+    noisy, alike = (
+        draws(release.name),
+        [each for each in counted if each.release.unit == release.unit],
+    )
+    axes = [each.release.domain.axes for each in alike]
     # A separate stream: the first three are used for records and replicates.
     generator = post_processing_generator(noisy).spawn(4)[3]
 
     def together(several: Sequence[Agreement]) -> Agreement:
         return joined(list(zip(several, axes, strict=True)), release.domain.axes)
 
-    agreement = together([part.agreement for part in alike])
+    agreement = together([each.agreement for each in alike])
     rows = release.total(noisy)
     stated = list(slopes(agreement, scores_of(release, agreement), rows))
     stated = [slope for slope in stated if slope.privacy > 0]
@@ -104,7 +108,7 @@ def make_implicates(
     margins = [agreement.margin(attributes) for attributes in sets]
 
     def made(number: int, factor: float) -> Implicates:
-        again = together([noise_of(part, generator, number) for part in alike])
+        again = together([noise_of(each, generator, number) for each in alike])
         noises = [factor * again.margin(attributes).table for attributes in sets]
         codes = fit_implicates(release.record_columns, margins, noises, start, generator)
         return _measured(codes, agreement, stated)

@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpcore.errors import InputError
+from dpcore.releases.table import TABLE
 from dpcore.suggestion import suggestion
-
-TABLE = "table_name"
-"""The column that names the table of each row, in a file of several tables."""
 
 Columns = dict[str, NDArray[Any]]
 
@@ -32,35 +30,32 @@ class ListedTable:
     filters: list[tuple[str, str, str]] | None = None
 
 
-@dataclass(frozen=True)
-class BundleTables:
-    """The tables of a bundle; names of synthetic tables and models include their folder."""
+def tables_of(manifest: Mapping[str, Any]) -> dict[str, ListedTable]:
+    """The tables of a bundle by name, except draws; ``manifest``: its document.
 
-    path: Path
-    tables: Mapping[str, ListedTable]
+    A name is that of the file without its folder, such as ``all-pairs.age.affairs``.  Names of synthetic
+    tables and models include their folder, because a release may have the same name.
+    """
+    return dict(_listed(manifest))
 
-    @classmethod
-    def of(cls, path: Path, manifest: Mapping[str, Any]) -> BundleTables:
-        """The tables that a manifest lists, except draws."""
-        return cls(path, dict(_listed(manifest)))
 
-    def read(self, name: str, columns: bool = True, replicates: bool = False) -> pa.Table:
-        """A table, with or without its own columns and its replicates."""
-        if name not in self.tables:
-            meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
-            raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables, most=3, least=0)}"
-            )
-        listed = self.tables[name]
-        kept = list(listed.columns) if columns else []
-        found = pq.read_table(self.path / listed.path, columns=kept, filters=listed.filters)
-        if not replicates or listed.replicates is None:
-            return found
-        again = pq.read_table(self.path / listed.replicates, filters=listed.filters)
+def read_table(
+    bundle: Path, tables: Mapping[str, ListedTable], name: str, replicates: bool = False
+) -> pa.Table:
+    """A table of the bundle in this folder; with ``replicates``, also their columns."""
+    if name not in tables:
+        meant = next((table for table in tables if table.endswith(f"/{name}")), name)
+        raise InputError(
+            f"{bundle}: has no table {name!r}{suggestion(meant, tables, most=3, least=0)}"
+        )
+    listed = tables[name]
+    found = pq.read_table(bundle / listed.path, columns=[*listed.columns], filters=listed.filters)
+    if replicates and listed.replicates:
+        again = pq.read_table(bundle / listed.replicates, filters=listed.filters)
         for each in again.column_names:
             if each != TABLE:
                 found = found.append_column(again.schema.field(each), again[each])
-        return found
+    return found
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:

@@ -9,12 +9,13 @@ import json
 import logging
 import platform
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -51,7 +52,6 @@ from tasks.bundle.drawn import DrawnPlan
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
-    Draws,
     SyntheticRecords,
     draws_of_period,
     joined,
@@ -63,6 +63,7 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.staging import flush, move_whole, open_to_readers
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
+from tasks.inference.measured import Draws
 from tasks.ledger import ChargeRecord, Decision, Ledger
 from tasks.ledger.notes import require_not_rejected
 from tasks.report import REPORT, findings, report_page
@@ -108,10 +109,10 @@ def write_release(job: ReleaseJob, name: str, staging: Path) -> ReleaseRecord:
         if isinstance(release, Replicable):
             replicate_noise = partial(release.replicate_noise, noisy)
     if isinstance(release, TableOfCounts):
-        parts = drawn_plan(job).parts
-        published = with_best(published, release, parts)
+        counted = drawn_plan(job).counted
+        published = with_best(published, release, counted)
         if any(BEST[0] in table.columns for table in published.tables):
-            replicate_noise = partial(replicates_of_best, release, parts)
+            replicate_noise = partial(replicates_of_best, release, counted)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(number) if number and replicate_noise else {}
@@ -143,7 +144,6 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
     plan, draws = job.plan, draws_of(job)
     synthesis = next(table for table in plan.synthesis if table.name == name)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
-    columns, about = plan.described_columns, file_metadata(job)
     facts: dict[str, Any] = {
         "understated": understated_by(synthesis.sampler(plan.of_period), noisy),
         "rows_per_unit": plan.unit.max_rows if plan.unit else 1,
@@ -153,9 +153,8 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
     stated = SynthesisRecord.model_construct(**facts)
     seen: list[SyntheticRecords] = []
 
-    def written(tables: Iterator[Table]) -> TableFile:
-        said = about | {"dprelease.warning": stated.warning}
-        return write_table(staging, next(tables), columns, said, tables)
+    def warned(tables: Iterator[Table]) -> TableFile:
+        return written(job, staging, next(tables), {"dprelease.warning": stated.warning}, tables)
 
     def blocks() -> Iterator[SyntheticRecords]:
         for block in record_blocks(plan, synthesis, draws):
@@ -165,12 +164,12 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
 
     if plan.linked:
         both = zip(*(block.linked_tables(name, plan) for block in blocks()), strict=True)
-        files = dict(zip(("file", "members"), map(written, map(iter, both)), strict=True))
+        files = dict(zip(("file", "members"), map(warned, map(iter, both)), strict=True))
     else:
-        files = {"file": written(block.table(name, plan.columns) for block in blocks())}
+        files = {"file": warned(block.table(name, plan.columns) for block in blocks())}
     records = joined(seen)
     support = records.support(name, noisy)
-    files["support"] = write_table(staging, support, columns, about)
+    files["support"] = written(job, staging, support)
     facts["pairs"] = Counter(support.columns["grade"][support.columns["ways"] == 2].tolist())
     for warning in excluded_by_plan(support.columns):
         LOGGER.warning(f"{name}: {warning}")
@@ -178,18 +177,17 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
         release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)
         drawn = drawn_plan(job)
-        several = make_implicates(release, synthesis, drawn.parts, drawn.of_period)
-        said = about | {"dprelease.warning": stated.rules}
+        several = make_implicates(release, synthesis, drawn.counted, drawn.of_period)
         for key, table in zip(
             ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
         ):
-            files[key] = write_table(staging, table, columns, said)
+            files[key] = written(job, staging, table, {"dprelease.warning": stated.rules})
     return SynthesisRecord(
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
         followed=list(records.followed),
-        **(facts | {key: with_csv(plan, staging, file) for key, file in files.items()}),
+        **(facts | files),
     )
 
 
@@ -200,6 +198,20 @@ def tally_records(job: ReleaseJob, name: str, path: Path) -> None:
     assert isinstance(release, RecordQuality)
     tally = tally_of_records(job.plan, release.of, release.domain, draws_of(job))
     np.save(path, np.vstack([tally.cells.T, tally.counts]))
+
+
+def written(
+    job: ReleaseJob,
+    staging: Path,
+    table: Table,
+    said: Mapping[str, str] = MappingProxyType({}),
+    more: Iterable[Table] = (),
+) -> TableFile:
+    """Write a table to the staging folder; ``said``: metadata of this file alone; ``more``: as in
+    ``write_table``."""
+    about = {**file_metadata(job), **said}
+    file = write_table(staging, table, job.plan.described_columns, about, more)
+    return with_csv(job.plan, staging, file)
 
 
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
@@ -359,9 +371,9 @@ def drawn_plan(job: ReleaseJob) -> DrawnPlan:
     drawn = (plan.digest, job.release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
         found = _MEASURED.get(drawn)
-        if found is None or found.plan is not plan:  # parts belong to the releases of one plan
+        if found is None or found.plan is not plan:  # draws belong to the releases of one plan
             found = DrawnPlan(plan, draws_of(job))
-            _ = found.parts
+            _ = found.counted
             _MEASURED.clear()
             _MEASURED[drawn] = found
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, islice
@@ -36,9 +36,7 @@ from schemas.plan.linked import NUMBER, PLACE, SIZE
 from schemas.plan.synthesis import UNIFORM, Synthesis
 from schemas.survey.columns import Column
 from schemas.survey.derived import Derived
-
-Draws = Callable[[str], Noisy]
-"""A function from a release's name to its draw."""
+from tasks.inference.measured import Draws
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""

@@ -18,7 +18,7 @@ from dpcore.errors import DPReleaseError, InputError, UnreadableError
 from dpcore.line.statistic import Noisy
 from schemas.plan.series import of_any_run
 from tasks.bundle.folders import folders_in
-from tasks.bundle.reader import BundleReader, open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.verify import read_manifest
 from tasks.workplace.job import ReleaseJob
 
@@ -72,4 +72,4 @@ def earlier_runs(job: ReleaseJob) -> EarlierRuns:
             f" {'bundle of run' if len(missing) == 1 else 'bundles of runs'} {', '.join(missing)}:"
             " release them first, or name their folder with --out"
         )
-    return EarlierRuns([open_bundle(runs[run]) for run in range(1, series.run)])
+    return EarlierRuns([BundleReader.open(runs[run]) for run in range(1, series.run)])

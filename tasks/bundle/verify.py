@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,13 @@ from schemas.bundle.table_file import ReplicatesRecord, TableFile
 from schemas.documents import documents
 from schemas.plan import Plan, published_plan
 from schemas.plan.digest import digest_of
-from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
+from tasks.bundle.digests import (
+    DIGESTS,
+    bundle_digest,
+    invalid_manifest,
+    manifest_document,
+    verify_digests,
+)
 from tasks.bundle.listing import arrays_of
 from tasks.bundle.parquet import arrow_types
 
@@ -35,12 +40,9 @@ def read_manifest(bundle: Path) -> Manifest:
     damaged.
     """
     try:
-        return Manifest.model_validate(json.loads(manifest_bytes(bundle)))
-    except (ValidationError, ValueError):
-        raise BundleError(
-            f"{bundle / MANIFEST}: is not a valid manifest; it was changed, or written by another"
-            " version of dprelease"
-        ) from None
+        return Manifest.model_validate(manifest_document(bundle))
+    except ValidationError:
+        raise invalid_manifest(bundle) from None
 
 
 def verify_files(bundle: Path, manifest: Manifest) -> int:

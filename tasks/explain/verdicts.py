@@ -95,7 +95,7 @@ def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
     says, hidden = verdict(error), hidden_terms(built, shares)
     # Unless noise hides a term, a measured model's error at other budgets follows from this one,
     # without a search; for groups, noise may hide their sizes.
-    scales = isinstance(built, MeasuredModel) and built.parts == 1 and not hidden
+    scales = isinstance(built, MeasuredModel) and built.groups == 1 and not hidden
     if says != GOOD_WORD and scales and math.isfinite(error):
         known = _at_least(_scaled(plan, error / GOOD)), GOOD_WORD
     else:

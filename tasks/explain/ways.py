@@ -90,7 +90,7 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
     widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
     known = [each if math.isfinite(each) else math.inf for each in widths]
     release = plan.of_period[name]
-    by_group = isinstance(release, MeasuredModel) and release.parts > 1
+    by_group = isinstance(release, MeasuredModel) and release.groups > 1
     seen = [each for each in known if math.isfinite(each)]
     if 2 * len(seen) < len(known) or (by_group and 2 * len(seen) > len(known)):
         return name, median_high(known)

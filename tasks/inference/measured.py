@@ -14,10 +14,13 @@ from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
+from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel, ModelFit
 from dpcore.releases.models.terms import ModelTerms
+from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.first_plan.wishes import MODELS, event_category, named_family
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, terms_of
@@ -158,6 +161,24 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
             if float(would) < float(now)
             else "not have made the intervals narrower"
         )
+    ]
+
+
+def measured_means(plan: Plan, formula: str) -> list[str]:
+    """Notes on releases that measure means of the response by some of the terms, more precisely."""
+    try:
+        read = ModelFormula.read(formula)
+    except ValueError:  # a formula that is not valid in a plan
+        return []
+    response, terms = read.response.strip("`"), read.names[1:]
+    return [
+        f"the release {release.name} measures the mean of {response}"
+        f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), with"
+        " intervals for privacy noise only"
+        for release in plan.built.values()
+        if isinstance(release, Mean | RatioMean)
+        for *by, column in [release.domain.names]
+        if column == response and all(name in terms for name in by)
     ]
 
 

@@ -81,26 +81,21 @@ def _drawn(
         says += ". The intercept is in the table"
     names = [term_name(columns, terms, term) for term in terms]
     panel = _intervals(found, shown, [names[i] for i in shown], MODELS[family][1])
-    numbers = _numbers(formula, path, found, names)
+    rows = [(name, *estimate_row(found, i)) for i, name in enumerate(names)]
+    numbers = DataTable(f"Coefficients of {formula}", ("Term", *NUMBERS), rows, path)
     return Drawn([Figure(TITLE, says, [panel], numbers)], notes)
 
 
-def _numbers(
-    formula: str, path: str, found: Mapping[str, NDArray[Any]], terms: Sequence[str]
-) -> DataTable:
-    rows: list[tuple[str, ...]] = []
+def estimate_row(found: Mapping[str, NDArray[Any]], row: int) -> tuple[str, ...]:
+    """The texts below ``NUMBERS`` for a row of a table of estimates."""
     names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
-    values = {name: found[name].astype(float) for name in names}
-    for i, term in enumerate(terms):
-        estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
-        if np.isfinite(low):
-            estimate = min(max(estimate, low), high)  # noise may move a share below zero
-            middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
-            errors = [supported([each], each)[0] for each in (sampling, noise)]
-            rows.append((term, middle, *errors, " to ".join(ends)))
-        else:
-            rows.append((term, *["not known"] * 3, f"none: {found['reason'][i]}"))
-    return DataTable(f"Coefficients of {formula}", ("Term", *NUMBERS), rows, path)
+    estimate, sampling, noise, low, high = (float(found[name][row]) for name in names)
+    if not np.isfinite(low):
+        return *["no value"] * 3, f"none: {found['reason'][row]}"
+    estimate = min(max(estimate, low), high)  # noise may move a share below zero
+    middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
+    errors = [supported([each], each)[0] for each in (sampling, noise)]
+    return middle, *errors, " to ".join(ends)
 
 
 def _intervals(

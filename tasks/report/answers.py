@@ -18,10 +18,10 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
-from tasks.report.cells import called, read_labels, written
+from tasks.report.cells import read_labels, written
 from tasks.report.parts import Source
 from tasks.report.release import headed
-from tasks.report.wording import category, is_value
+from tasks.report.wording import category, has_value
 
 NEARLY = 0.9
 """An interval that covers this fraction of the range between the bounds says nothing about a mean."""
@@ -113,9 +113,7 @@ def answer_of_means(source: Source, chance: float) -> Statement:
     for i, (mean, error, low, high) in enumerate(zip(*numbers, *ends, strict=True)):
         if math.isfinite(mean) and math.isfinite(error):
             pairs = zip(by, labels, strict=True)
-            group = " and ".join(
-                f"“{called(name, columns)}” {is_value(of[i])}" for name, of in pairs
-            )
+            group = " and ".join(has_value(columns, name, of[i]) for name, of in pairs)
             of_column = columns[release.grid.name]
             told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
             groups.append(told)

@@ -212,9 +212,14 @@ def figure_of(column: Column | None) -> Callable[[float], str]:
 
 def category_text(value: Any, column: Column) -> str:
     """A category with its label, if the plan gives one."""
-    text = plain(value) if isinstance(value, float) else str(value)
-    meaning = column.labels.get(text, column.labels.get(str(value)))
-    return f"{text}: {meaning}" if meaning else text
+    code, label = code_and_label(value, column)
+    return f"{code}: {label}" if label else code
+
+
+def code_and_label(value: Any, column: Column) -> tuple[str, str]:
+    """A category as plans write it, and its label, empty if the plan gives none."""
+    code = plain(value) if isinstance(value, float) else str(value)
+    return code, column.labels.get(code, column.labels.get(str(value), ""))
 
 
 def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:

@@ -219,8 +219,8 @@ def noisy_columns(source: Source) -> list[CountTable]:
         counts = replace(
             CountTable.of_axis(axis, value, error, columns, unit), whole=_whole(source)
         )
-        alone, parts = Domain((axis,)), [*source.parts]
-        best = join("", alone, release, parts) if isinstance(release, TableOfCounts) else None
+        alone, counted = Domain((axis,)), [*source.counted]
+        best = join("", alone, release, counted) if isinstance(release, TableOfCounts) else None
         if best is not None and len(best.sources) > 1:
             value, errors, lower, upper = best.columns
             number = f"{unit.number} estimated from all releases"

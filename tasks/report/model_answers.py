@@ -21,7 +21,7 @@ from schemas.releases.formulas import CONSTANT, plain_name
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
 from tasks.report.answers import GroupMean, Statement, compared_groups
-from tasks.report.cells import Columns, called
+from tasks.report.cells import Columns
 from tasks.report.parts import read_columns
 from tasks.report.release import headed
 from tasks.report.terms import (
@@ -37,7 +37,7 @@ from tasks.report.terms import (
     term_name,
     without_categories,
 )
-from tasks.report.wording import category, is_value, one_unit
+from tasks.report.wording import category, has_value, one_unit
 
 EVENT = re.compile(r"""\{(?P<column>[^{}]+?) == (?P<quote>['"]?)(?P<value>[^{}'"]+)(?P=quote)\}""")
 """A response that is the event that a column has a category."""
@@ -170,7 +170,7 @@ def _event(columns: Columns, response: str) -> str:
     if not event or not column:
         return ""
     value = category(as_written(event["value"]), columns[column])
-    return f"“{called(column, columns)}” {is_value(value)}"
+    return has_value(columns, column, value)
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Statement | None:

@@ -11,7 +11,7 @@ from dpcore.releases.table import ENDS, UNKNOWN
 from schemas.survey.columns import Column
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure, supported
-from tasks.report.analyses import NUMBERS
+from tasks.report.analyses import NUMBERS, estimate_row
 from tasks.report.cells import (
     Columns,
     called,
@@ -209,16 +209,7 @@ def draw_estimates(source: Source) -> Drawn:
         quantity = str(table["quantity"][i]) if "quantity" in table else "period"
         if quantity != "period":
             what += f": {QUANTITIES[quantity]}"
-        estimate, *errors, low, high = (
-            float(table[name][i])
-            for name in ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
-        )
-        # Noise may move a share below zero. An estimate without an interval is not changed.
-        numbers = min(max(estimate, low), high), *errors
-        shown = [figure(each) if np.isfinite(each) else "no value" for each in numbers]
-        ends = f"{figure(low)} to {figure(high)}"
-        interval = f"none: {table['reason'][i]}" if table["reason"][i] else ends
-        rows.append((what, *shown, interval))
+        rows.append((what, *estimate_row(table, i)))
     caption = f"Estimates for the population, from {source.record.name}"
     notes = [each.statement for each in file.uncertainty]
     return Drawn(notes=notes, tables=[DataTable(caption, ("Quantity", *NUMBERS), rows, file.path)])

@@ -19,8 +19,8 @@ from tasks.report.history import history_figure, history_until
 from tasks.report.parts import DataTable
 from tasks.report.release import (
     analysis_parts,
-    measured_together,
-    release_parts,
+    release_part,
+    sources_of,
     synthetic_parts,
 )
 from tasks.report.words import in_plain_words, in_short, in_symbols, limits
@@ -42,7 +42,7 @@ def report_page(
     plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord], found: Findings
 ) -> str:
     """The report of a bundle as HTML, from its tables, its manifest and the ledger's history."""
-    measured = measured_together(plan, manifest, bundle)
+    sources = sources_of(plan, manifest, bundle, found.related)
     return render(
         "report.html",
         manifest=manifest,
@@ -55,8 +55,8 @@ def report_page(
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
         columns=columns_table(plan),
-        releases=release_parts(plan, manifest, bundle, found.related, measured),
-        synthetic=synthetic_parts(plan, manifest, bundle, measured),
+        releases=[release_part(source) for source in sources.values()],
+        synthetic=synthetic_parts(plan, manifest, sources),
         analyses=analysis_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audited=in_one_sentence(manifest.audit),

@@ -91,14 +91,14 @@ class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
     ``related``: by the names of two columns, the strength of their relation beyond noise, if any;
-    ``parts``: the draws of all releases, from which tables are estimated jointly.
+    ``counted``: the draws of all releases, from which tables are estimated jointly.
     """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
     related: Mapping[frozenset[str], float] = field(default_factory=dict)
-    parts: Sequence[DrawnRelease] = ()
+    counted: Sequence[DrawnRelease] = ()
 
     @property
     def release(self) -> Release:

@@ -1,13 +1,12 @@
 """One release on the page: its description, cost, errors and charts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.estimates.joined import DrawnRelease, parts_of
+from dpcore.estimates.joined import counted_releases
 from dpcore.releases.base import Chart
 from dpcore.releases.counts.unit import BEST
 from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord
@@ -80,24 +79,16 @@ class ReportPart:
         return ", ".join(named).capitalize()
 
 
-def release_parts(
-    plan: Plan,
-    manifest: Manifest,
-    bundle: Path,
-    related: Mapping[frozenset[str], float] = MappingProxyType({}),
-    measured: Sequence[DrawnRelease] = (),
-) -> list[ReportPart]:
-    """One part for each release, in the plan's order; ``related``, ``measured``: as in ``Source``."""
-    sources = (Source(plan, record, bundle, related, measured) for record in manifest.releases)
-    return [release_part(source) for source in sources]
-
-
-def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[DrawnRelease]:
-    """The draws from which tables are estimated jointly; empty unless several releases share a table."""
+def sources_of(
+    plan: Plan, manifest: Manifest, bundle: Path, related: Mapping[frozenset[str], float]
+) -> dict[str, Source]:
+    """The releases by name, in the plan's order; ``related``: as in ``Source``."""
+    sources = {each.name: Source(plan, each, bundle, related) for each in manifest.releases}
     if not any(BEST[0] in file.columns for each in manifest.releases for file in each.tables):
-        return []
-    draws = {each.name: Source(plan, each, bundle).noisy for each in manifest.releases}
-    return parts_of(plan.of_period, draws)
+        return sources  # no two releases share a table
+    draws = {name: source.noisy for name, source in sources.items()}
+    counted = counted_releases(plan.of_period, draws)
+    return {name: replace(source, counted=counted) for name, source in sources.items()}
 
 
 def release_part(source: Source) -> ReportPart:
@@ -143,10 +134,9 @@ def error_table(record: ReleaseRecord) -> DataTable:
 
 
 def synthetic_parts(
-    plan: Plan, manifest: Manifest, bundle: Path, measured: Sequence[DrawnRelease] = ()
+    plan: Plan, manifest: Manifest, sources: Mapping[str, Source]
 ) -> list[ReportPart]:
-    """One part for each synthetic table; ``measured``: as in ``Source``."""
-    releases = {record.name: record for record in manifest.releases}
+    """One part for each synthetic table."""
     sections = {section.name: section for section in plan.synthesis}
     verdicts = judged(manifest)
     return [
@@ -156,7 +146,7 @@ def synthetic_parts(
             f"{record.name}: {record.file.rows:,} synthetic records of"
             f" {len(record.file.columns)} columns{_and_members(record)}, drawn from the release"
             f" {record.source}. They cost no further budget. {verdicts.get(record.name, '')}".rstrip(),
-            draw_synthetic(record, Source(plan, releases[record.source], bundle, parts=measured)),
+            draw_synthetic(record, sources[record.source]),
             None,
             record.listed,
             0,

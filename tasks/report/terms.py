@@ -7,7 +7,7 @@ from schemas.numbers import plain
 from schemas.releases.formulas import CONSTANT, plain_name
 from schemas.survey.columns import CategoricalColumn
 from tasks.report.cells import Columns, called
-from tasks.report.wording import category, is_value, one_unit
+from tasks.report.wording import category, has_value, one_unit
 
 COMPARED = re.compile(r"[<>]|[=!]=")
 CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
@@ -98,7 +98,7 @@ def group_of(columns: Columns, term: str) -> str:
     factors = [_category(columns, part) for part in BETWEEN_FACTORS.split(term)]
     if not all(column for column, _ in factors):
         return term
-    return " and ".join(f"“{called(name, columns)}” {is_value(value)}" for name, value in factors)
+    return " and ".join(has_value(columns, *factor) for factor in factors)
 
 
 def as_written(value: str) -> str:

@@ -12,7 +12,7 @@ from dpcore.estimates.selected import Contrast, Part, ShareInterval
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
-from tasks.report.cells import called, written
+from tasks.report.cells import Columns, called, code_and_label, written
 
 MOST_NAMED = 3
 """At most this many categories or labelled values are listed; of more, only the first two."""
@@ -80,16 +80,16 @@ class Wording(NamedTuple):
         if aged and not shown.nullable:
             group, rest = f"aged {self.values(given, one)}", f"of those {self.values(given, other)}"
         else:
-            group, rest = f"where {self.event(given, one)}", f"where it {self._is(given, other)}"
+            group, rest = (
+                f"where {self.event(given, one)}",
+                f"where it {is_value(self.values(given, other))}",
+            )
         event = self.event(shown, found.shown)
         return f"{event} for {more} of {self.counted(shown)} {group}, and for {less} {rest}"
 
     def event(self, axis: Axis, part: Part) -> str:
         """Words such as: “Self-rated health” is poor."""
-        return f"“{called(axis.name, self._columns)}” {self._is(axis, part)}"
-
-    def _is(self, axis: Axis, part: Part) -> str:
-        return is_value(self.values(axis, part))
+        return has_value(self._columns, axis.name, self.values(axis, part))
 
     def values(self, axis: Axis, part: Part) -> str:
         """Words for values, such as: poor, 12 visits or more, under 10,000 dollars."""
@@ -138,15 +138,19 @@ def of_rest(share: ShareInterval) -> ShareInterval:
     return ShareInterval(1 - share.value, 1 - share.high, 1 - share.low)
 
 
+def has_value(columns: Columns, name: str, value: str) -> str:
+    """Words such as: “Health” is poor. A value with a list in it is quoted, too."""
+    return f"“{called(name, columns)}” {is_value(value)}"
+
+
 def is_value(value: str) -> str:
-    """Words such as: is poor. A value with a list in it is quoted."""
     return f"is “{value}”" if ", " in value or "; " in value else f"is {value}"
 
 
 def category(value: object, column: Column) -> str:
     """The label of a category, or else its code."""
-    text = plain(value) if isinstance(value, float) else str(value)
-    text = column.labels.get(text, column.labels.get(str(value), text))
+    code, label = code_and_label(value, column)
+    text = label or code
     unit = getattr(column, "unit", "")
     return f"{text} {unit}" if unit and not isinstance(column, CategoricalColumn) else text
 

@@ -195,6 +195,11 @@ def test_a_bundle_gives_frames_and_answers_with_errors(out):
     (bundle.path / "report.html").write_text("")
     with pytest.raises(dprelease.BundleError, match=r"report.html was changed"):
         dprelease.open_bundle(bundle.path)
+    (bundle.path / "manifest.json").write_text("{")
+    with pytest.raises(
+        dprelease.BundleError, match=r"json: is not a valid manifest; it was changed"
+    ):
+        dprelease.open_bundle(bundle.path)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from dpcore.errors import ApprovalError, BundleError
 from flows.cli import main
 from schemas.plan import load_plan
 from tasks.announce.markdown import preview
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Ledger
 from tasks.report.release import headed
@@ -115,7 +115,7 @@ def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, 
     plan = write_plan(plan_path.parent, plan_document)
     assert run(plan) == 0
     (text,) = seen
-    bundle = open_bundle(plan.parent / "out" / "survey" / "r1")
+    bundle = BundleReader.open(plan.parent / "out" / "survey" / "r1")
     for section in load_plan(plan).releases:
         assert f"### {headed(section)}" in text
     assert "| F | north |" in text

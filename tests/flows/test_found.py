@@ -14,7 +14,7 @@ from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
 from schemas.survey.found import NONE, OTHER
 from tasks.budget.recover import recover
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.verify import _verify_found, read_manifest, verify_budget
 from tasks.ledger import Ledger, State
 from tasks.workplace.home import ledger_url
@@ -54,7 +54,7 @@ JOBS = (
 
 @pytest.mark.slow
 def test_everything_follows_what_was_found_and_nobody_sees_the_rest(tmp_path, own_home):
-    bundle = open_bundle(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
+    bundle = BundleReader.open(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
     assert bundle.plan.columns["job"].categories == ["cook", "Bäcker", "smith", OTHER]
     counts = bundle.table("jobs")
     assert [None if x is np.ma.masked else x for x in counts["job"]] == [
@@ -77,7 +77,7 @@ def test_a_survey_in_which_nothing_is_found_has_one_category(tmp_path, rule):
     columns = open_plan()["columns"]
     columns["job"]["nullable"] = True
     plan = written(tmp_path, [None] * 398 + ["a", "b"], columns=columns, invalid=rule)
-    bundle = open_bundle(release(plan, "r", tmp_path / "out"))
+    bundle = BundleReader.open(release(plan, "r", tmp_path / "out"))
     assert bundle.plan.columns["job"].categories == [NONE, OTHER]
     assert len(bundle.table("categories-job")["job"]) == 0
 
@@ -103,7 +103,7 @@ def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path,
         "categories-job": State.COMMITTED,
     }
     spent = ledger.spent("jobs")
-    bundle = open_bundle(release(plan, "r", tmp_path / "out"))
+    bundle = BundleReader.open(release(plan, "r", tmp_path / "out"))
     assert ledger.spent("jobs") == spent
     searched = next(r for r in bundle.manifest.releases if r.name == "categories-job")
     assert searched.draw_sha256 == before["categories-job"].digest
@@ -112,7 +112,7 @@ def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path,
 
 @pytest.mark.slow
 def test_a_ledger_that_forgot_the_release_gets_it_back_from_the_bundle(tmp_path, monkeypatch):
-    bundle = open_bundle(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
+    bundle = BundleReader.open(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
     other = Ledger(f"sqlite:///{tmp_path}/other.db")
     other.grant("jobs", bundle.plan.budget.granted.budget, "A. Officer", "test")
     assert recover(other, tmp_path / "out" / "jobs", "A. Officer", "test") == ["r"]
@@ -149,7 +149,7 @@ def test_everything_follows_the_bounds_that_were_found(tmp_path, rule):
     document["budget"] = {"granted": {"alpha": "50"}, "requested": {"alpha": "40"}}
     plan = tmp_path / "plan.yaml"
     plan.write_text(yaml.safe_dump(document))
-    bundle = open_bundle(release(plan, "r", tmp_path / "out"))
+    bundle = BundleReader.open(release(plan, "r", tmp_path / "out"))
     column = bundle.plan.columns["pay"]
     assert column.bounds == (0.0, 1000.0)
     table = bundle.table("pays")

@@ -11,7 +11,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, InputError, PlanError
 from schemas.plan import load_plan
 from schemas.plan.selection import select
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.verify import verify_budget
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
@@ -66,12 +66,12 @@ def run(plan_path: Path, number: int | None, release_id: str) -> Path:
 def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
     with pytest.raises(InputError, match="lacks the bundle of run 1"):
         run(plan_path, 2, "second")
-    bundles = [open_bundle(run(plan_path, n, f"week-{n}")) for n in (1, 2)]
+    bundles = [BundleReader.open(run(plan_path, n, f"week-{n}")) for n in (1, 2)]
     for number in (1, 2):
         with pytest.raises(BudgetError, match=f"was charged as release 'week-{number}'"):
             run(plan_path, number, "again")
     assert run(plan_path, 2, "week-2") == bundles[1].path  # a retry
-    bundles.append(open_bundle(run(plan_path, None, "week-3")))  # the next one
+    bundles.append(BundleReader.open(run(plan_path, None, "week-3")))  # the next one
     ledger = Ledger(ledger_url())
     assert ledger.release("calls", "again") == ledger.release("calls", "second") == {}
     assert ledger.spent("calls") == Budget.of(20)  # nobody is in two periods

@@ -70,7 +70,7 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (
             "releases.7.mechanism",
             "minimax-table",
-            "releases[7]: prior: only discrete-laplace uses a prior",
+            "releases[7]: prior: the mechanism minimax-table does not use it, only discrete-laplace",
         ),
         ("releases.1.name", "people", "releases[1].name: 'people' is repeated"),
         ("releases.1.name", "../people", "releases[1].name"),
@@ -207,7 +207,7 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
     plan_document["releases"][1] = last | levels | both | {"column": "income"}
     medians = load_plan(plan_document).built["by-sex"]
     assert isinstance(medians, ColumnQuantiles)
-    assert (medians.domain.names, medians.parts) == (("sex", "region", "income"), 10)
+    assert (medians.domain.names, medians.groups) == (("sex", "region", "income"), 10)
     for change, says in [
         (levels | {"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
         (levels | {"by": ["sex", "sx"]}, r"releases\[1\]\.by: .* no column 'sx'.*did you mean"),

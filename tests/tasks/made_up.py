@@ -24,7 +24,7 @@ from tasks.bundle.publish import (
     write_microdata,
     write_release,
 )
-from tasks.bundle.reader import BundleReader, open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.staging import staging_folder
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
@@ -68,7 +68,7 @@ def opened_once(folder: Path, document: dict) -> BundleReader:
 
 def opened(plan: Plan, folder: Path) -> BundleReader:
     """The reader of a bundle of a plan that was published in a folder."""
-    return open_bundle(publish_made_up(plan, "r1", folder / "out"))
+    return BundleReader.open(publish_made_up(plan, "r1", folder / "out"))
 
 
 def made_up_tally(domain: Domain, rows: int) -> Tally:

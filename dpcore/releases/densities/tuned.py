@@ -49,7 +49,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
     """
 
     smooth: Density | SmoothFunction
-    part: Fraction
+    first_share: Fraction
     rule: BandwidthRule = "quantiles"
 
     setting, least = "bandwidth", "smallest bandwidth"

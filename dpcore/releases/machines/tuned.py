@@ -107,7 +107,7 @@ class TunedMachine(TunedRelease[KernelMachine]):
     """
 
     machine: KernelMachine
-    part: Fraction
+    first_share: Fraction
     candidates: tuple[float, ...] = ()
 
     setting, least, rule = "regularisation", "smallest candidate", "loss"

@@ -91,7 +91,7 @@ STATED = (
 )
 
 Points = tuple[ScorePoint, ...]
-"""One point for each part (``MeasuredModel.parts``)."""
+"""One point for each group (``MeasuredModel.groups``)."""
 
 SCORED = 2e-8
 """CPU seconds for each record, pair of terms and round."""
@@ -132,7 +132,7 @@ class MeasuredModel(Release):
     design: SurveyDesign = SIMPLE
 
     @property
-    def parts(self) -> int:
+    def groups(self) -> int:
         """The number of groups of records if the model has a mean for each of them; else 1."""
         return 1 if self.terms.separate is None else self.terms.size
 
@@ -140,26 +140,26 @@ class MeasuredModel(Release):
     def possible(self) -> tuple[float, float]:
         """The range of each coefficient: the range of the response if all coefficients are means."""
         of_all = self.terms.size == 1 and self.terms.constant is not None
-        if self.family != "gaussian" or not (of_all or self.parts > 1):
+        if self.family != "gaussian" or not (of_all or self.groups > 1):
             return -math.inf, math.inf
         values = self.terms.response.values
         return float(values.min()), float(values.max())
 
     @cached_property
     def _usual(self) -> ModelScores:
-        """The rounds of one part at the usual noise."""
-        terms, parts, design = self.terms, self.parts, self.design
-        if parts > 1:  # strata hold units of other groups, which are not counted here
+        """The rounds of one group at the usual noise."""
+        terms, groups, design = self.terms, self.groups, self.design
+        if groups > 1:  # strata hold units of other groups, which are not counted here
             terms, design = (
                 terms.of_a_group(self.family == "gaussian"),
                 replace(design, strata=None),
             )
-        rows = max(self.rows // parts, 1)
-        return ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
+        rows = max(self.rows // groups, 1)
+        return ModelScores(terms, self.family, rows, self.adjacency, design=design, groups=groups)
 
     @cached_property
     def _unpriced(self) -> ModelScores:
-        """The rounds of one part, chosen for the noise that the share pays for, before it is added."""
+        """The rounds of one group, chosen for the noise that the share pays for, before it is added."""
         # Shares and radii depend on the noise, and the noise on them, so usual noise is assumed first.
         noise = self._noise_of(self._usual).stddev / max(self._usual.steps.values())
         return replace(self._usual, clear=USUAL_NOISE / noise)
@@ -191,8 +191,8 @@ class MeasuredModel(Release):
         return Exact(tally.counts, tally.cells)
 
     def records_of(self, tally: Tally) -> tuple[ScoredRecords, ...]:
-        """The records of each part."""
-        if self.parts == 1:
+        """The records of each group."""
+        if self.groups == 1:
             return (self.scores.records_of(tally),)
         cells, axes = tally.domain.unpack(tally.cells), self.terms.axes
         codes, weights, groups = self.design.unpacked(cells, axes)
@@ -203,14 +203,14 @@ class MeasuredModel(Release):
         place = self.terms.term_of(there.reshape(-1, len(axes))).reshape(weights.shape)
         return tuple(
             self.scores.scored(codes, np.where(place == i, weights, 0.0), groups, tally.counts)
-            for i in range(self.parts)
+            for i in range(self.groups)
         )
 
     def first_point(self, times: int) -> Points:
-        return (self.scores.first_point(times),) * self.parts
+        return (self.scores.first_point(times),) * self.groups
 
     def next_point(self, points: Points, noisy: Integers) -> Points:
-        each = np.split(noisy, self.parts, axis=1)
+        each = np.split(noisy, self.groups, axis=1)
         return tuple(map(self.scores.next_point, points, each))
 
     def at(self, records: tuple[ScoredRecords, ...], points: Points) -> Integers:
@@ -283,7 +283,7 @@ class MeasuredModel(Release):
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
         # Steps converge only where their lengths are known.
-        least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
+        least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.groups > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale | doubts.astray[0]
         if self.family != "gaussian":
@@ -305,7 +305,7 @@ class MeasuredModel(Release):
         before, points = self._ends(noisy)
         found = self._together(before, points)
         facts: dict[str, Any] = {"formula": self.formula, "family": self.family}
-        if self.parts == 1:
+        if self.groups == 1:
             (first,), (point,) = before, points
             facts["clipped_at"], rows = float(first.radius[0]), float(point.rows[0])
             if not self.design.steps:
@@ -333,7 +333,7 @@ class MeasuredModel(Release):
     def _covariances(self, found: ModelFit) -> Table:
         first, second = np.triu_indices(len(found.values))
         names, hidden = np.array(self.terms.names), found.hidden[first] | found.hidden[second]
-        if self.parts > 1 and not self._apart:
+        if self.groups > 1 and not self._apart:
             # Groups that share units have correlated errors, and each is measured by itself.
             hidden |= first != second
         columns = [
@@ -371,7 +371,7 @@ class MeasuredModel(Release):
         middle = replace(point, number=len(scores.rounds) - 2)
         stddev, rows = self._noise.stddev, scores.rows
         blur = float(scores.per_step("curvature", middle)[0]) * stddev / rows
-        if self.parts > 1 and IN_GROUPS * blur >= 1:
+        if self.groups > 1 and IN_GROUPS * blur >= 1:
             return NO_INTERVAL
         sampling = rows * (2 if self.design.steps else 1)
         own, added = scores.usually(middle, sampling)

@@ -53,7 +53,7 @@ that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two reco
 at most |v - v'|^2 <= 2 + 2 (weight of the scores and strata); the squares of clusters are divided by 2
 R B S. The same holds for units.
 
-Separate groups of records (``parts``) are measured side by side, each with its own rounds: a unit whose
+Separate groups of records (``groups``) are measured side by side, each with its own rounds: a unit whose
 records are in k of them adds k such vectors, in different coordinates.  Its vector has at most the
 squared norm k, and the vectors of two units differ by at most k times the bound above, also if they are
 in different groups.
@@ -167,7 +167,7 @@ Family = Literal["gaussian", "binomial", "poisson"]
 class ModelRounds:
     """The rounds of a model.
 
-    ``stddev``: the standard deviation of the noise in a number, in steps; ``parts``: the number of
+    ``stddev``: the standard deviation of the noise in a number, in steps; ``groups``: the number of
     separate groups of records, of which this is one; ``clear``: ``USUAL_NOISE`` over the noise.
     """
 
@@ -177,7 +177,7 @@ class ModelRounds:
     adjacency: Adjacency
     stddev: float = 0.0
     design: SurveyDesign = SIMPLE
-    parts: int = 1
+    groups: int = 1
     clear: float = 1.0
 
     @property
@@ -230,7 +230,7 @@ class ModelRounds:
         if self.design.steps:
             found["squared"] *= LARGER
         # A whole cluster may lie in one of the separate groups.
-        rows, clusters = self.rows * self.parts, max(self.design.clusters_in_survey, 1)
+        rows, clusters = self.rows * self.groups, max(self.design.clusters_in_survey, 1)
         units = max(rows / self.design.members / clusters, 1.0)
         alike = math.sqrt(units * (1 + ALIKE * (units - 1)))
         found["cluster"] = root * size * self.scaled(WIDE) * alike
@@ -298,8 +298,8 @@ class ModelRounds:
 
     @property
     def _shared(self) -> int:
-        """The largest number of parts (groups) that contain one unit's records."""
-        return min(self.parts, self.design.members)
+        """The largest number of groups that contain one unit's records."""
+        return min(self.groups, self.design.members)
 
     def _signed(self, name: str) -> float:
         """The weight of components that may have opposite signs for two units."""
@@ -320,7 +320,7 @@ class ModelRounds:
             far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
             near = steps + rounded // 2 + 1 + 2
             squared = self.adjacency.squared(moved=far**2, present=near**2)
-            found.append((self.parts * numbers, self._shared * Fraction(squared)))
+            found.append((self.groups * numbers, self._shared * Fraction(squared)))
         return tuple(found)
 
     def width(self, name: str) -> int:

@@ -153,7 +153,7 @@ class ModelScores(CutScores):
         """Whether the number of records that count, or their weight, is private."""
         nulls = any(axis.nullable for axis in self.terms.axes)
         unknown = nulls or self.design.steps > 0 or not self.adjacency.public_rows
-        return unknown or self.parts > 1
+        return unknown or self.groups > 1
 
     def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         numbers, noise = parts["moments"]

@@ -89,7 +89,7 @@ class ColumnQuantiles(Release):
         for axis in self.domain.axes[self.by :]:
             if not isinstance(axis, Grid):
                 raise ValueError(f"column: {axis.name} must be an integer or continuous column")
-        require_groups(self.groups)
+        require_groups(self.group_axes)
         if not self.levels or any(not 0 < level < 1 for level in self.levels):
             raise ValueError("levels: at least one, each strictly between 0 and 1")
         if list(self.levels) != sorted(set(self.levels)):
@@ -107,7 +107,7 @@ class ColumnQuantiles(Release):
         return math.lcm(*(level.denominator for level in self.levels))
 
     @property
-    def groups(self) -> tuple[Axis, ...]:
+    def group_axes(self) -> tuple[Axis, ...]:
         """The columns that define the groups."""
         return self.domain.axes[: self.by]
 
@@ -117,19 +117,19 @@ class ColumnQuantiles(Release):
         return tuple(axis for axis in self.domain.axes[self.by :] if isinstance(axis, Grid))
 
     @cached_property
-    def parts(self) -> int:
+    def groups(self) -> int:
         """The number of groups; one without ``by``."""
-        return math.prod(axis.size for axis in self.groups)
+        return math.prod(axis.size for axis in self.group_axes)
 
     @property
     def public_rows(self) -> bool:
         """Whether the number of records that count is public."""
-        return not self.of_nullable and self.parts == 1 and self.adjacency.public_rows
+        return not self.of_nullable and self.groups == 1 and self.adjacency.public_rows
 
     @property
     def choices(self) -> int:
         """The number of choices: quantiles of all columns and groups."""
-        return self.parts * len(self.levels) * len(self.measured)
+        return self.groups * len(self.levels) * len(self.measured)
 
     @property
     def candidates(self) -> int:
@@ -140,8 +140,8 @@ class ColumnQuantiles(Release):
     def mechanism(self) -> ExponentialMechanism:
         alone = [max(level, 1 - level) for level in self.levels]
         sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=max(alone))
-        selections = self.choices // self.parts
-        if self.parts > 1 and self.adjacency.relation == "replace-one":
+        selections = self.choices // self.groups
+        if self.groups > 1 and self.adjacency.relation == "replace-one":
             # The mechanism counts choices in whole numbers.
             selections = math.ceil(len(self.measured) * 2 * sum(alone))
         return ExponentialMechanism.within(
@@ -159,9 +159,9 @@ class ColumnQuantiles(Release):
         """The exact scores of all candidates, concatenated over choices: private."""
         all_counts, missed = wide(tally.counts, self.most_rows), []
         all_codes = tally.domain.unpack(tally.cells)
-        group = Domain(self.groups).pack(all_codes[:, : self.by])
+        group = Domain(self.group_axes).pack(all_codes[:, : self.by])
         for codes, axis in zip(all_codes.T[self.by :], self.measured, strict=True):
-            table = np.zeros((self.parts, axis.size), all_counts.dtype)
+            table = np.zeros((self.groups, axis.size), all_counts.dtype)
             np.add.at(table, (group, codes), all_counts)
             candidate = self._places(np.arange(self.candidates), axis.cells)
             for counts in table[:, : axis.cells]:
@@ -182,7 +182,7 @@ class ColumnQuantiles(Release):
 
     def sorted_cells(self, noisy: Noisy) -> Integers:
         """The chosen cells (groups x levels, columns) of each column, ascending within each group."""
-        chosen = noisy.values.reshape(len(self.measured), self.parts, len(self.levels))
+        chosen = noisy.values.reshape(len(self.measured), self.groups, len(self.levels))
         cells = [
             np.sort(self._places(each, axis.cells), axis=1).ravel()
             for each, axis in zip(chosen, self.measured, strict=True)
@@ -198,8 +198,8 @@ class ColumnQuantiles(Release):
             np.array(
                 [
                     [0] * self.by + [axis.cells - 1 for axis in self.measured],
-                    [axis.size - 1 for axis in self.groups] + [0] * len(self.measured),
-                ][: 1 + (self.parts > 1)]
+                    [axis.size - 1 for axis in self.group_axes] + [0] * len(self.measured),
+                ][: 1 + (self.groups > 1)]
             )
         ).tolist()
         if not start:
@@ -250,8 +250,8 @@ class ColumnQuantiles(Release):
     def publish(self, noisy: Noisy) -> Published:
         # Each cell is within the error of its level.  Ends ascend, so sorted cells are within it too.
         values = tuple(replace(axis, nullable=False) for axis in self.measured)
-        domain, groups = Domain((*self.groups, *values)), Domain(self.groups)
-        of_group = groups.unpack(np.repeat(np.arange(self.parts), len(self.levels)))
+        domain, groups = Domain((*self.group_axes, *values)), Domain(self.group_axes)
+        of_group = groups.unpack(np.repeat(np.arange(self.groups), len(self.levels)))
         cells = domain.pack(np.hstack([of_group, self.sorted_cells(noisy)]))
         columns = describe_cells(domain, cells)
         name, error, unit = (
@@ -268,7 +268,7 @@ class ColumnQuantiles(Release):
             unit += (
                 ", in all groups at once; if a group is hardly larger, its values have no meaning"
             )
-        levels = np.tile([float(level) for level in self.levels], self.parts)
+        levels = np.tile([float(level) for level in self.levels], self.groups)
         within = (
             "With probability 90% every cell contains a quantile whose rank differs from the stated"
             f" rank by at most this much, {unit}"
@@ -298,9 +298,9 @@ class ColumnQuantiles(Release):
         return Published((table,), {"candidates": self.candidates})
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        each = self.rows / self.parts
+        each = self.rows / self.groups
         things = "steps of weight" if self.adjacency.weighted else "records"
-        of = f"a group of {each:.3g}, an equal share" if self.parts > 1 else f"all {things}"
+        of = f"a group of {each:.3g}, an equal share" if self.groups > 1 else f"all {things}"
         if self.of_nullable:
             of += ", and more of those with a value"
         return (

@@ -66,13 +66,13 @@ MOST_PRESSED = 1e6
 class Allocation:
     """The measured tables and residuals.  ``moved``, ``present``: as in ``joint_sensitivity``."""
 
-    parts: tuple[MeasuredBlock, ...]
+    blocks: tuple[MeasuredBlock, ...]
     moved: Fraction
     present: Fraction
 
     @property
     def equal(self) -> bool:
-        return not any(part.centred or part.weight != 1 for part in self.parts)
+        return not any(block.centred or block.weight != 1 for block in self.blocks)
 
     def sensitivity(self, adjacency: Adjacency, norm: Norm) -> Fraction:
         """The L1 sensitivity, or the squared L2 sensitivity."""
@@ -82,8 +82,8 @@ class Allocation:
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
     """The allocation that measures every whole table with the same precision."""
-    parts = tuple(MeasuredBlock(attributes) for attributes in sets)
-    return _allocation(sizes, parts, "l1")
+    blocks = tuple(MeasuredBlock(attributes) for attributes in sets)
+    return _allocation(sizes, blocks, "l1")
 
 
 @lru_cache(maxsize=64)
@@ -152,25 +152,25 @@ def table_variances(
 ) -> Floats:
     """The variances (sets,) of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
     variances = _variances(allocation, adjacency, norm)
-    return agreed_variances(sizes, sets, allocation.parts, variances, adjacency.public_rows)
+    return agreed_variances(sizes, sets, allocation.blocks, variances, adjacency.public_rows)
 
 
 def agreed_variances(
     sizes: tuple[int, ...],
     sets: Sequence[Attributes],
-    parts: Sequence[MeasuredBlock],
+    blocks: Sequence[MeasuredBlock],
     variances: Floats,
     public_rows: bool,
 ) -> Floats:
-    """The variances V_S (sets,) of a cell after agreement, given the variances (parts,) of the
+    """The variances V_S (sets,) of a cell after agreement, given the variances (blocks,) of the
     measurements.
 
-    Each set lies within a part, or its subsets do.
+    Each set lies within a block, or its subsets do.
     """
-    known_of = incidence(sizes, tuple(part.attributes for part in parts))
+    known_of = incidence(sizes, tuple(block.attributes for block in blocks))
     asked = incidence(sizes, tuple(sets))
-    centred = np.array([part.centred for part in parts])
-    # The precision that a part gives the residuals inside it, as a multiple of its own precision.
+    centred = np.array([block.centred for block in blocks])
+    # The precision that a block gives the residuals inside it, as a multiple of its own precision.
     own = known_of.inside == known_of.whole[known_of.tables]
     alone = own * known_of.product(_two(sizes))[known_of.inside]
     inside = known_of.cells[known_of.inside] / known_of.cells[known_of.whole][known_of.tables]
@@ -190,18 +190,18 @@ def _two(sizes: Sequence[int]) -> Floats:
 
 
 def measured(
-    part: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
+    block: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
 ) -> Margin | Residual:
-    """The noisy margin or residual of a part; ``variance``: of the noise on its counted numbers."""
-    if not part.centred:
-        return Margin(part.attributes, table, variance)
+    """The noisy margin or residual of a block; ``variance``: of the noise on its counted numbers."""
+    if not block.centred:
+        return Margin(block.attributes, table, variance)
     # The difference of two cells is twice the centred value of either, for each such column.
-    two = sum(sizes[a] == 2 for a in part.attributes)
-    return Residual(part.attributes, table, variance / 2**two)
+    two = sum(sizes[a] == 2 for a in block.attributes)
+    return Residual(block.attributes, table, variance / 2**two)
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> Floats:
-    weights = np.array([float(part.weight) for part in allocation.parts])
+    weights = np.array([float(block.weight) for block in allocation.blocks])
     sensitivity = float(allocation.sensitivity(adjacency, norm))
     return np.asarray(sensitivity / weights if norm == "l2" else 2 * (sensitivity / weights) ** 2)
 
@@ -301,22 +301,22 @@ class _Planner:
         return self.norm == "l2" or all(self.sizes[a] == 2 for a in subset)
 
     def _allocation(self, variances: Floats) -> Allocation:
-        """The allocation whose parts have these variances as weights, rounded."""
+        """The allocation whose blocks have these variances as weights, rounded."""
         counted = variances * self.two
         precision = 1 / counted if self.norm == "l2" else 1 / np.sqrt(counted)
         steps = np.rint(LEVELS * np.log2(precision.max() / precision))
         steps = np.minimum(steps, LEVELS * OCTAVES).astype(int)
-        parts = tuple(
+        blocks = tuple(
             MeasuredBlock(t, centred, _power(step))
             for t, centred, step in zip(
                 self.subsets, self.centred.tolist(), steps.tolist(), strict=True
             )
         )
-        return _allocation(self.sizes, parts, self.norm)
+        return _allocation(self.sizes, blocks, self.norm)
 
 
-def _allocation(sizes: Sequence[int], parts: tuple[MeasuredBlock, ...], norm: Norm) -> Allocation:
-    return Allocation(parts, *joint_sensitivity(sizes, parts, norm))
+def _allocation(sizes: Sequence[int], blocks: tuple[MeasuredBlock, ...], norm: Norm) -> Allocation:
+    return Allocation(blocks, *joint_sensitivity(sizes, blocks, norm))
 
 
 @cache

@@ -80,7 +80,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column
     with more cells is wide and gets this many groups, each within one of the plan's nested groups;
     ``categories``: the same for columns of categories that are not in order, by default ``keep``;
-    ``part``: the fraction of the budget (of rho, or of alpha) for the one-way tables.
+    ``first_share``: the fraction of the budget (of rho, or of alpha) for the one-way tables.
     """
 
     sets: tuple[Attributes, ...] = ()
@@ -90,7 +90,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     nested: tuple[Nested, ...] = ()
     keep: int = field(kw_only=True)
     categories: int = field(default=0, kw_only=True)
-    part: Fraction = field(default=Fraction(1, 10), kw_only=True)
+    first_share: Fraction = field(default=Fraction(1, 10), kw_only=True)
 
     chart = "cells"
     refines = "counts"
@@ -103,9 +103,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             raise ValueError(
                 "compress: merges cells in pairs of columns, but there is only one column"
             )
-        if not Fraction(1, 1000) <= self.part <= Fraction(999, 1000):
+        if not Fraction(1, 1000) <= self.first_share <= Fraction(999, 1000):
             raise ValueError(
-                f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
+                f"compress: share must lie between 1/1000 and 999/1000, not {self.first_share}"
             )
         if not self.merged:
             raise ValueError(f"compress: no column has more than keep = {self.keep} cells")
@@ -158,7 +158,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = self._alone, (1,) * len(self.merged)
         together = sum(self.cells_of_groups), self.times
         first, again = noise_of_rounds(
-            self.share, self.noise, self.part, self.adjacency, alone, together, self.products
+            self.share, self.noise, self.first_share, self.adjacency, alone, together, self.products
         )
         of = self.domain, self.tables, self.merged
         return CompressedMargins(self.domain.size, *of, first, again, self.times, self.products)

@@ -59,7 +59,7 @@ def usual_groups(
     sets: tuple[Attributes, ...],
     noise: TableNoise,
     *,
-    part: Fraction,
+    first_share: Fraction,
     adjacency: Adjacency,
 ) -> int | None:
     """The number of groups that the noise in a pair allows; None if no column has more cells.
@@ -70,7 +70,7 @@ def usual_groups(
     tables = sets or columns.pairs
     # The number of cells does not change the noise, so 1 will do.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
-    alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
+    alike = noise_of_rounds(share, noise, first_share, adjacency, alone, together)[1].stddev
 
     def moved(groups: int) -> float:
         times = multiples_of_tables(KeptGroups.usual(groups).cells(domain, tables), noise)
@@ -119,7 +119,7 @@ def usual_categories(keep: int) -> int:
 def noise_of_rounds(
     share: Budget,
     noise: TableNoise,
-    part: Fraction,
+    first_share: Fraction,
     adjacency: Adjacency,
     alone: tuple[int, tuple[int, ...]],
     together: tuple[int, tuple[int, ...]],
@@ -133,7 +133,7 @@ def noise_of_rounds(
     norms = product_norms(products)
     first = alone[0], _sensitivity(adjacency, noise, alone[1])
     again = together[0] + len(products), _sensitivity(adjacency, noise, together[1], norms)
-    return two_rounds(share, noise, (part, 1 - part), first, again)
+    return two_rounds(share, noise, (first_share, 1 - first_share), first, again)
 
 
 def _sensitivity(

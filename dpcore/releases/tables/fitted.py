@@ -129,9 +129,9 @@ class FittedTables(AgreedTables, Samplable):
         """The variance (tables,) of a cell of each table after agreement, the same for every draw."""
         if max(map(len, self.tables)) > MOST_WAYS:  # too many subsets to list
             return np.array([self.of_nothing.margin(attributes).variance for attributes in tables])
-        parts, variances = self.measurement.allocation.parts, self.measurement.variances
+        blocks, variances = self.measurement.allocation.blocks, self.measurement.variances
         known = self.adjacency.public_rows
-        return agreed_variances(self.domain.shape, tables, parts, variances, known)
+        return agreed_variances(self.domain.shape, tables, blocks, variances, known)
 
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables, adjusted to agree with each other, and with the number of rows if it is public."""

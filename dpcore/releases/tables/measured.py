@@ -58,22 +58,23 @@ class MeasuredTables:
 
     @cached_property
     def allocation(self) -> Allocation:
-        """The measured parts: all tables equally, or an allocation that is better for the aim."""
+        """The measured blocks: all tables equally, or an allocation that is better for the aim."""
         shape, norm = self.shape, self._norm
         if self.aim is None:
             return equal_split(shape, self.sets)
         whole: frozenset[Attributes] = frozenset()
         while True:
             found = allocate(shape, self.sets, self.aim, self.adjacency, norm, whole)
-            blocks = self._blocks(found)
-            if not any(block.axes for block in blocks):
+            noise = self._noise_of(found)
+            if not any(block.axes for block in noise):
                 return found
-            variance = block_variance(self.share, blocks, found.sensitivity(self.adjacency, norm))
-            among = coordinates(blocks)
+            sensitivity = found.sensitivity(self.adjacency, norm)
+            variance = block_variance(self.share, noise, sensitivity)
+            among = coordinates(noise)
             badly = {
-                part.attributes
-                for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, among)
+                block.attributes
+                for block, its in zip(found.blocks, noise, strict=True)
+                if seen_badly(its, variance, among)
             }
             if not badly:
                 return found
@@ -84,61 +85,61 @@ class MeasuredTables:
     def _norm(self) -> Literal["l1", "l2"]:
         return "l2" if self.noise == "discrete-gaussian" else "l1"
 
-    def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
-        """The block of noise for each part of the statistic."""
-        blocks = []
-        for part in allocation.parts:
-            sizes = [self.shape[a] for a in part.attributes]
+    def _noise_of(self, allocation: Allocation) -> tuple[Block, ...]:
+        """The noise in each block of the statistic."""
+        noise = []
+        for block in allocation.blocks:
+            sizes = [self.shape[a] for a in block.attributes]
             # The difference of two cells has independent noise; more cells need correlated noise.
-            axes = tuple(n for n in sizes if n > 2) if part.centred else ()
-            size = math.prod(n - 1 if part.centred else n for n in sizes)
-            blocks.append(Block(size, part.weight, axes))
-        return tuple(blocks)
+            axes = tuple(n for n in sizes if n > 2) if block.centred else ()
+            size = math.prod(n - 1 if block.centred else n for n in sizes)
+            noise.append(Block(size, block.weight, axes))
+        return tuple(noise)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         if self.bought is not None:
             return self.bought
         sensitivity = self.allocation.sensitivity(self.adjacency, self._norm)
-        blocks = self._blocks(self.allocation)
+        noise = self._noise_of(self.allocation)
         if self.allocation.equal:
             kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
-            return kind.within(self.share, sum(block.size for block in blocks), sensitivity)
+            return kind.within(self.share, sum(block.size for block in noise), sensitivity)
         kinds = BlockGaussian if self._norm == "l2" else BlockLaplace
-        return kinds.within(self.share, blocks, sensitivity)
+        return kinds.within(self.share, noise, sensitivity)
 
     def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
-        """The counted numbers of all parts, from the tables over their attributes."""
+        """The counted numbers of all blocks, from the tables over their attributes."""
         found = []
-        for part, times in zip(self.allocation.parts, self._times, strict=True):
-            counts = table(part.attributes)
-            found.append((differences(counts) if part.centred else counts).ravel() * times)
+        for block, times in zip(self.allocation.blocks, self._times, strict=True):
+            counts = table(block.attributes)
+            found.append((differences(counts) if block.centred else counts).ravel() * times)
         return np.concatenate(found)
 
     @property
     def _times(self) -> tuple[int, ...]:
-        return self.times or (1,) * len(self.allocation.parts)
+        return self.times or (1,) * len(self.allocation.blocks)
 
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """The measurements, each with the variance of its noise."""
         found, start = [], 0
-        parts = zip(self.allocation.parts, self.variances.tolist(), self._times, strict=True)
-        for part, variance, times in parts:
-            shape = [self.shape[a] - part.centred for a in part.attributes]
+        blocks = zip(self.allocation.blocks, self.variances.tolist(), self._times, strict=True)
+        for block, variance, times in blocks:
+            shape = [self.shape[a] - block.centred for a in block.attributes]
             values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
             table = values.reshape(shape) / times
-            if part.centred:
+            if block.centred:
                 table = centred(table)
-            found.append(measured(part, table, self.shape, variance))
+            found.append(measured(block, table, self.shape, variance))
             start += values.size
         return found
 
     @cached_property
     def variances(self) -> Floats:
-        """The variances (parts,) of the noise on the counted numbers."""
-        mechanism, parts = self.mechanism, self.allocation.parts
+        """The variances (blocks,) of the noise on the counted numbers."""
+        mechanism, blocks = self.mechanism, self.allocation.blocks
         if not isinstance(mechanism, BlockGaussian | BlockLaplace):
             return mechanism.stddev**2 / np.square(self._times, dtype=np.float64)
-        weights = {part.weight for part in parts}
+        weights = {block.weight for block in blocks}
         of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
-        return np.array([of_weight[part.weight] for part in parts])
+        return np.array([of_weight[block.weight] for block in blocks])

@@ -51,7 +51,7 @@ class MeasuredBlock(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """Sums over parts of weight times the L1 norm, or the squared L2 norm; rounded up.
+    """Sums over blocks of weight times the L1 norm, or the squared L2 norm; rounded up.
 
     ``moved``: if a record is replaced; ``present``: if a record is added or removed.
     """
@@ -61,21 +61,21 @@ class Sensitivity(NamedTuple):
 
 
 def joint_sensitivity(
-    sizes: Sequence[int], parts: Sequence[MeasuredBlock], norm: Norm
+    sizes: Sequence[int], blocks: Sequence[MeasuredBlock], norm: Norm
 ) -> Sensitivity:
-    """The sensitivity of all parts together to one record."""
-    if all(not part.centred for part in parts):
-        several = Counter(part.weight for part in parts)
+    """The sensitivity of all blocks together to one record."""
+    if all(not block.centred for block in blocks):
+        several = Counter(block.weight for block in blocks)
         every = sum((weight * times for weight, times in several.items()), Fraction(0))
         return Sensitivity(2 * every, every)
     columns = np.array(sizes, dtype=np.float64)
-    # The factor of a column in a centred part is alpha + beta a; in a whole one it is a.
+    # The factor of a column in a centred block is alpha + beta a; in a whole one it is a.
     alpha, beta = np.where(columns == 2, [[-1.0], [2.0]], [-1 / columns, np.ones(len(columns))])
-    known = incidence(tuple(sizes), tuple(part.attributes for part in parts))
-    centred = np.array([part.centred for part in parts])
-    weights = np.array([float(part.weight) for part in parts])
+    known = incidence(tuple(sizes), tuple(block.attributes for block in blocks))
+    centred = np.array([block.centred for block in blocks])
+    weights = np.array([float(block.weight) for block in blocks])
     own = np.where(centred, known.product(alpha + beta)[known.whole], 1.0)
-    norms = own if norm == "l2" else np.ones(len(parts))
+    norms = own if norm == "l2" else np.ones(len(blocks))
     times = weights * np.where(centred & (norm == "l1"), 1.0, 2.0)
     present = float(np.sum(weights * norms))
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
@@ -96,7 +96,7 @@ def joint_sensitivity(
     constant = np.where(alone, 0.0, times * own)
     polynomial[0] += constant.sum()
     size = float(np.abs(constant).sum() + np.abs(terms).sum())
-    rounded = ROUNDED * (len(parts) + len(polynomial))
+    rounded = ROUNDED * (len(blocks) + len(polynomial))
     largest = _largest_listed(known, polynomial, kept) if listed else _bound(known, polynomial)
     moved = largest + local + rounded * (size + local)
     return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + rounded))))

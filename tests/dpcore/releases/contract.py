@@ -96,7 +96,7 @@ BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
 APPROXIMATE = Budget.of("1", "0.01")
 CAREFUL = Budget.of("0.4", "0.01")
 """So much noise that half of it is enough to see differences alone."""
-HALVES: Any = {"part": Fraction(1, 2)}
+HALVES: Any = {"first_share": Fraction(1, 2)}
 """Both rounds get the same: then an audit sees a fault of either."""
 
 

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from dpcore.errors import BundleError
 from schemas.plan import Plan
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import published
@@ -120,7 +120,7 @@ def test_a_series_is_read_one_quantity_at_a_time(home):
 @pytest.mark.slow
 def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
     bundle = made(home, MARGINS, replicates=200)
-    opened = open_bundle(bundle)
+    opened = BundleReader.open(bundle)
     name = re.search(r"tables/(.*?)\.parquet", block(bundle, "python"))[1]
     exact = opened.total(name, lambda t: t["sex"] == '"F"')
     value, error = by_pandas(bundle)[:2]
@@ -172,7 +172,7 @@ def test_a_csv_file_that_is_missing_or_changed_is_noticed(bundle):
         "".join(line for line in listed if f"tables/{path.name}" not in line)
     )
     with pytest.raises(BundleError, match="CSV files"):
-        open_bundle(bundle)
+        BundleReader.open(bundle)
 
 
 def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(bundle):
@@ -182,13 +182,13 @@ def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_
     after = hashlib.sha256(path.read_bytes()).hexdigest()
     sums.write_text(sums.read_text().replace(before, after))
     with pytest.raises(BundleError, match="CSV files"):
-        open_bundle(bundle)
+        BundleReader.open(bundle)
 
 
 def test_an_empty_folder_that_was_added_is_noticed(bundle):
     (bundle / "tables" / "more").mkdir()
     with pytest.raises(BundleError, match="tables/more is a folder without its files"):
-        open_bundle(bundle)
+        BundleReader.open(bundle)
 
 
 def test_csv_files_hold_what_parquet_files_hold(bundle):

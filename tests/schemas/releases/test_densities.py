@@ -67,7 +67,7 @@ PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
 def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(plan_document):
     release = built(plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
     assert isinstance(release, TunedDensity)
-    assert release.part == Fraction(1, 4)
+    assert release.first_share == Fraction(1, 4)
     assert release.smooth.bandwidths == (0.02,)
 
 

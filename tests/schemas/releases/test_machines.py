@@ -88,19 +88,13 @@ def test_a_classifier_by_gradients_serves_units_of_several_records(plan_document
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"bandwidth": 0.5}, "bandwidth: only mechanism gaussian-process uses it"),
-        ({"loss": "logistic"}, "loss: only mechanism gaussian-process uses it"),
         ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or use mechanism"),
-        (
-            {"mechanism": "gaussian-process", "weights": "balanced"},
-            "weights: only mechanism noisy",
-        ),
         ({"weights": 0}, "weights: state balanced, or a number from 0.001 to 1000"),
         ({"weights": "balance"}, "weights: state balanced"),
         ({"features": ["age", "region", "age"]}, "features: a column is listed twice"),
     ],
 )
-def test_what_belongs_to_the_other_mechanism_is_refused(plan_document, change, says):
+def test_a_classifier_that_cannot_be_is_refused_at_its_place(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
         built(plan_document, **(GRADIENTS | change))
 

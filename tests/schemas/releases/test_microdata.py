@@ -91,7 +91,7 @@ def test_wide_columns_are_compressed_where_the_plan_says_so(document, given, kee
     document["releases"][0]["compress"] = given
     release = load_plan(document).built["everyone"]
     assert isinstance(release, CompressedMicrodata)
-    assert (release.keep, release.part) == (keep, Fraction(part))
+    assert (release.keep, release.first_share) == (keep, Fraction(part))
     assert [release.domain.names[m.position] for m in release.merged] == ["region", "age", "income"]
 
 

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from dpcore.accounting.budget import Budget
 from schemas.text import escape
 from tasks.announce.markdown import explanation
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.catalogue import write_catalogue
 from tests.conftest import those_slow
 from tests.plans import MECHANISMS, plan_of
@@ -48,7 +48,7 @@ def test_no_address_stays_whole_for_a_program_that_makes_links(typed):
 def test_a_plan_of_one_kind_alone_is_announced_published_and_listed(kind, tmp_path):
     plan = plan_of(kind, dict(reversed(MECHANISMS))[kind], "ordinary", ordinary=True)
     assert "| release |" in explanation(plan, None, Budget())
-    tables = open_bundle(publish_made_up(plan, "r1", tmp_path)).manifest.tables
+    tables = BundleReader.open(publish_made_up(plan, "r1", tmp_path)).manifest.tables
     assert any("sampling_error" in each.columns for each in tables) == plan.includes_sampling
     assert write_catalogue(tmp_path, tmp_path).exists()
 

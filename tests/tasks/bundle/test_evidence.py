@@ -4,7 +4,7 @@ import pytest
 
 from dpcore.estimates.questions import quantile
 from schemas.plan import Plan
-from tasks.bundle.evidence import evidence_of
+from tasks.bundle.drawn import DrawnPlan
 from tests.shortest import from_yaml
 from tests.tasks.made_up import drawn_evenly
 
@@ -29,7 +29,7 @@ synthesis: [{name: people, from: pairs, rows: 3000}]
 def test_a_quantile_is_as_fine_as_the_table_of_its_column_alone():
     plan = Plan.model_validate(from_yaml(PLAN))
     draw = drawn_evenly(plan.built["pairs"])
-    found = evidence_of(plan, [], lambda _: draw)
+    found = DrawnPlan(plan, lambda _: draw).evidence()
     merged, alone = found.domain.axes[0], found.alone["pay"].domain.axes[0]
     assert (merged.size, alone.size) == (3, 51)
     low, high = quantile(found, "pay", 0.5).interval

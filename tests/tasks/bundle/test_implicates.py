@@ -12,9 +12,10 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
+from dpcore.estimates.combine import combine
 from schemas.bundle.manifest import IMPLICATES
 from schemas.plan import Plan, load_plan
-from tasks.bundle.reader import combine, open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.explain.explain import implicates_text
 from tests.conftest import ROOT, plan_of_every_kind
 from tests.tasks import made_up
@@ -139,7 +140,7 @@ def test_the_python_and_r_of_the_page_and_sql_give_the_same_answers(demo):
         exec(block("python", "implicates.py"), names)
     found = names["found"]
     sql = duckdb.sql(RUBIN).fetchall()
-    frames = open_bundle(demo).implicates("respondents")
+    frames = BundleReader.open(demo).implicates("respondents")
     means = [each["rate_marriage"][each["religious"] == 4].astype(float) for each in frames]
     own = combine([[m.mean()] for m in means], [[m.var(ddof=1) / len(m)] for m in means])
     assert sql[3][1:] == pytest.approx(

@@ -37,5 +37,5 @@ def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):
                 ledger.commit("survey", "r1", release, draw)
         drawn = drawn_plan(ReleaseJob(plan, "r1"))
         assert drawn is drawn_plan(ReleaseJob(plan, "r1"))
-        seen.append([part.draw for part in drawn.parts])
+        seen.append([each.draw for each in drawn.counted])
     assert seen[0] == seen[2] != seen[1]

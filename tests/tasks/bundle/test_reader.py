@@ -11,7 +11,7 @@ import pytest
 
 from dpcore.errors import InputError
 from dpcore.estimates.estimate import Estimate
-from tasks.bundle.reader import BundleReader, open_bundle
+from tasks.bundle.reader import BundleReader
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -31,6 +31,7 @@ BROUGHT = {
 ALONE = """
 import sys
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 path, *allowed = sys.argv[1:]
 hidden = set(packages_distributions()) - {*allowed, "dpcore", "papers", "schemas", "tasks"}
@@ -44,9 +45,9 @@ class Hide:
 
 
 sys.meta_path.insert(0, Hide())
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 
-bundle = open_bundle(path)
+bundle = BundleReader.open(Path(path))
 print(round(bundle.total("all-pairs.rate_marriage.affairs").value))
 print(len(bundle.evaluate("affairs-density", {"affairs": [1.0]})["estimate"]))
 print(len(bundle.sample("respondents", 50)["age"]))
@@ -61,7 +62,7 @@ def folder(demo):
 
 @pytest.fixture(scope="module")
 def bundle(demo) -> BundleReader:
-    return open_bundle(demo)
+    return BundleReader.open(demo)
 
 
 MODELS = PAGE.with_name("models.md")

@@ -10,7 +10,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.series import earlier_runs
 from tasks.catalogue.bundles import find_bundles
 from tasks.catalogue.series import series_figures
@@ -32,7 +32,7 @@ def out(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.slow
 def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
-    *_, third = [open_bundle(path) for path in published(out, 1, 2, 3)]
+    *_, third = [BundleReader.open(path) for path in published(out, 1, 2, 3)]
     drawn = earlier_runs(ReleaseJob(plan_of(3), "week-3", out)).draws("events")
     run = third.plan.built["events"]
     (expected,) = run.publish(third.draw("events"), drawn).tables
@@ -48,7 +48,7 @@ def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
 
 @pytest.mark.slow
 def test_numbers_of_successive_bundles_agree(out):
-    bundles = [open_bundle(path) for path in published(out, 1, 2, 3)]
+    bundles = [BundleReader.open(path) for path in published(out, 1, 2, 3)]
 
     def of(bundle, quantity, table="tables.kind.sex"):
         columns = bundle.table(table)
@@ -77,7 +77,7 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
         },
     }
     made = [publish_made_up(plan_of(run, **changes), f"week-{run}", out) for run in (1, 2)]
-    first, second = map(open_bundle, made)
+    first, second = map(BundleReader.open, made)
     now, before = second.table("share"), first.table("share")
     assert now["quantity"].tolist() == ["period", "change"]
     period, change = now["estimate"]
@@ -171,7 +171,7 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
     plans = [plan_of(run, **of_run(run)) for run in (1, 2)]
     made = [publish_made_up(plan, f"week-{plan.series.run}", out) for plan in plans]
     for week, path in enumerate(made, 1):
-        bundle = open_bundle(path)
+        bundle = BundleReader.open(path)
         people = bundle.table("microdata/people")
         assert [*people] == ["week", "kind", "sex"]
         assert set(people["week"]) == {f"w{week}"}
@@ -192,7 +192,7 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
         assert len(weeks) == pytest.approx(counts.sum(), rel=0.1)  # in records, not in steps
         assert bundle.evidence.rows == pytest.approx(counts.sum(), rel=0.1)
         require_sound((path / REPORT).read_text(), path)
-    first, second = (open_bundle(path).table("microdata/people") for path in made)
+    first, second = (BundleReader.open(path).table("microdata/people") for path in made)
     assert np.sum(first["kind"] == "a") != np.sum(second["kind"] == "a")
     spent = Ledger(ledger_url()).spent("events")
     assert spent == plans[0].requested  # nobody is in two periods, and records cost nothing
@@ -201,7 +201,7 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
 @pytest.mark.slow
 def test_a_period_without_records_has_synthetic_ones_that_are_not_accurate(out, monkeypatch):
     monkeypatch.setattr("tests.tasks.made_up.made_up_tally", lambda domain, rows: nobody(domain))
-    bundle = open_bundle(publish_made_up(plan_of(1, **of_run(1)), "week-1", out))
+    bundle = BundleReader.open(publish_made_up(plan_of(1, **of_run(1)), "week-1", out))
     assert bundle.tables["microdata/people"].rows == 500
     assert "accurate" not in bundle.table("microdata/people.support")["grade"]
 
@@ -214,7 +214,7 @@ def nobody(domain: Domain) -> Tally:
 def test_sums_over_a_table_of_several_quantities_are_refused(out):
     (first,) = published(out, 1)
     with pytest.raises(InputError, match="cannot be added up"):
-        open_bundle(first).total("events")
+        BundleReader.open(first).total("events")
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_the_runs_of_a_series_may_differ_in_budget(out):
     with pytest.raises(BudgetError, match="narrower noise than run 1"):
         publish_made_up(dearer, "week-2", out)
     cheaper = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "1/2"}})
-    second = open_bundle(publish_made_up(cheaper, "week-2", out))
+    second = BundleReader.open(publish_made_up(cheaper, "week-2", out))
     table = second.table("events")
     errors = dict(zip(table["quantity"], table["standard_error"], strict=True))
     first, own = plan_of(1).built["events"].mechanism, cheaper.built["events"].mechanism

@@ -21,7 +21,8 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.tables.margins import MarginTables
 from dpcore.sampling.source import SeededSource
-from tasks.bundle.reader import BundleReader, Columns
+from tasks.bundle.listing import Columns
+from tasks.bundle.reader import BundleReader
 from tests.chance import shares
 
 ADDED, SHARE = Adjacency("add-remove"), Budget.of("1")
@@ -58,8 +59,8 @@ def drawn(release: Release, seed: int) -> OneTable:
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     bundle = OneTable(None, None)
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
-    parts = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
-    vars(bundle)["drawn"] = SimpleNamespace(parts=parts)
+    counted = [DrawnRelease("r", release, release.agreement(noisy), noisy, "one")]
+    vars(bundle)["drawn"] = SimpleNamespace(counted=counted)
     if isinstance(release, MarginTables):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore.errors import InputError, PlanError
+from dpcore.estimates.combine import combine
+from dpcore.estimates.questions import correlation, independence, quantile
 from schemas.plan import load_plan
 from schemas.plan.analysis import Analysis
-from tasks.bundle.reader import combine
 from tasks.explain.analysis import check_analyses
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind
@@ -46,9 +47,9 @@ def words(text):
 def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(panel):
     found = panel.fit("income ~ children")
     questions = (
-        panel.correlation("income", "children"),
-        panel.independence("sex", "children"),
-        panel.quantile("income", 0.5),
+        correlation(panel.evidence, "income", "children"),
+        independence(panel.evidence, "sex", "children"),
+        quantile(panel.evidence, "income", 0.5),
     )
     for each in (found, panel.fit("children ~ sex"), *questions):
         assert BOUND in " ".join(each.notes)
@@ -105,7 +106,10 @@ def test_a_bundle_of_weighted_tables_says_why_it_answers_no_model(plan_document,
     pairs = next(r for r in plan_document["releases"] if r["name"] == "pairs") | {"weighted": True}
     plan_document |= {"releases": [pairs], "synthesis": [], "analyses": []} | WEIGHTS
     bundle = opened_once(tmp_path, plan_document)
-    for ask in (lambda: bundle.fit("income ~ children"), lambda: bundle.quantile("income", 0.5)):
+    for ask in (
+        lambda: bundle.fit("income ~ children"),
+        lambda: quantile(bundle.evidence, "income", 0.5),
+    ):
         with pytest.raises(InputError, match="its tables count weights, without sampling errors"):
             ask()
 
@@ -118,9 +122,9 @@ def test_nothing_has_sampling_errors_that_ignore_clusters(plan_document, tmp_pat
     assert "clusters (age)" in " ".join(bundle.fit("income ~ sex").notes)
     for ask in (
         lambda: bundle.fit("income ~ children"),
-        lambda: bundle.correlation("income", "children"),
-        lambda: bundle.independence("sex", "children"),
-        lambda: bundle.quantile("income", 0.5),
+        lambda: correlation(bundle.evidence, "income", "children"),
+        lambda: independence(bundle.evidence, "sex", "children"),
+        lambda: quantile(bundle.evidence, "income", 0.5),
         lambda: check_analyses(bundle.plan.changed(analyses=[Analysis.model_validate(MODEL)])),
     ):
         with pytest.raises((InputError, PlanError), match=r"states clusters \(age\)"):

@@ -9,12 +9,12 @@ import pytest
 from schemas.bundle.grades import graded
 from schemas.plan.synthesis import ASSUMED
 from schemas.text import escape
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 
 
 @pytest.fixture
 def bundle(every_kind):
-    return open_bundle(next((every_kind / "out").glob("*/r1")))
+    return BundleReader.open(next((every_kind / "out").glob("*/r1")))
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from dpcore.post.tables.margins import Margin
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.releases.formulas import terms_of
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.inference.fit import fit, fit_of
 from tests.chance import mean_squares, shares
 from tests.tasks.made_up import opened_once
@@ -235,7 +235,7 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     found = bundle.fit("income ~ sex + children")
     assert found["Intercept"].sampling_error > 0
     assert all(c.privacy_error > 0 for c in found.coefficients)
-    assert str(found) == str(open_bundle(bundle.path).fit("income ~ sex + children"))
+    assert str(found) == str(BundleReader.open(bundle.path).fit("income ~ sex + children"))
     told = "the release wages measures the mean of income by sex itself: table('wages')"
     assert any(note.startswith(told) for note in found.notes)
     assert not any(told in note for note in bundle.fit("income ~ children").notes)

@@ -24,7 +24,7 @@ from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from schemas.plan import load_plan
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
-from tasks.bundle.reader import open_bundle
+from tasks.bundle.reader import BundleReader
 from tasks.bundle.verify import read_manifest
 from tasks.report.findings import (
     Stated,
@@ -458,7 +458,7 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     source = Source(plan, read_manifest(path).releases[0], path)
     measured = next(each for each in _measured(source) if each.axes[0].name == "sex")
     stated = _share(measured, 0.01, Wording(plan, {}))
-    bundle = open_bundle(path)
+    bundle = BundleReader.open(path)
     values = bundle.table("people")["sex"]
     ((low, middle, high),) = shares(stated.sentence)
     best = min(

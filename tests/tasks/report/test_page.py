@@ -16,7 +16,7 @@ from schemas.plan import Plan, load_plan
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
 from tasks.report import REPORT, findings, report_page
-from tasks.report.analyses import _numbers
+from tasks.report.analyses import estimate_row
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
@@ -303,21 +303,19 @@ def test_records_that_miss_a_table_are_counted():
     assert table.rows[0][2:] == ("not known",) * 3
 
 
-def test_the_estimate_of_a_term_without_an_interval_is_not_known():
-    found = {"term": np.array(["age"]), "estimate": np.array([-4.7e31])}
+def test_an_estimate_without_an_interval_is_not_shown():
+    found = {"estimate": np.array([-4.7e31])}
     for name in ("sampling_error", "privacy_error", "lower_95", "upper_95"):
         found[name] = np.array([np.nan])
     found["reason"] = np.array(["too much noise"])
-    (row,) = _numbers("pay ~ age", "x.parquet", found, ["age"]).rows
-    assert row == ("age", "not known", "not known", "not known", "none: too much noise")
+    assert estimate_row(found, 0) == (*["no value"] * 3, "none: too much noise")
 
 
 def test_an_estimate_is_shown_inside_its_interval():
     numbers = {"estimate": -0.01, "lower_95": 0.0, "upper_95": 0.09}
     numbers |= {"sampling_error": 0.03, "privacy_error": 0.04}
-    found = {"term": np.array(["Intercept"])} | {k: np.array([v]) for k, v in numbers.items()}
-    (row,) = _numbers("{pay > 3} ~ 1", "x.parquet", found, ["Intercept"]).rows
-    assert row[1:] == ("0.000", "0.030", "0.040", "0.000 to 0.090")
+    row = estimate_row({name: np.array([number]) for name, number in numbers.items()}, 0)
+    assert row == ("0.000", "0.030", "0.040", "0.000 to 0.090")
 
 
 @pytest.mark.parametrize(

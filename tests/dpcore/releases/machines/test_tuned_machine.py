@@ -27,9 +27,9 @@ def classifier(rows: int, loss: LossName = "hinge") -> KernelMachine:
     return Classifier("c", SIDES, rows, SHARE, (0.2,), 0.01, 16, signs=(-1, 1), loss_name=loss)
 
 
-def tuned(machine: KernelMachine, share: Budget = SHARE, part: str = "1/5") -> TunedMachine:
+def tuned(machine: KernelMachine, share: Budget = SHARE, first_share: str = "1/5") -> TunedMachine:
     facts = machine.name, machine.domain, machine.rows, share
-    return TunedMachine(*facts, machine, Fraction(part), CANDIDATES)
+    return TunedMachine(*facts, machine, Fraction(first_share), CANDIDATES)
 
 
 MACHINES = {
@@ -77,7 +77,7 @@ def test_many_records_of_a_pattern_have_little_regularisation_and_few_have_much(
     """Labels that alternate along x: with much regularisation the function is nearly flat."""
     chosen = {}
     for rows in (400, 400_000):
-        release = tuned(classifier(rows), part="1/2")
+        release = tuned(classifier(rows), first_share="1/2")
         cells = [2 * x + (x // 4) % 2 for x in range(16)]
         noisy = drawn(release, np.repeat(cells, rows // 16))
         settled, second = release.settled(noisy)

@@ -87,7 +87,7 @@ def test_nor_are_two_tables_in_which_others_are(design):
 @pytest.mark.parametrize(("family", "design"), IN_GROUPS.values(), ids=IN_GROUPS)
 def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(family, design):
     release = means_of_groups(family, Budget.of("1", "1e-6"), design)
-    assert release.parts > 1
+    assert release.groups > 1
     require_near(release, 0)
     one = measured_model(family, Budget.of("1", "1e-6"), design)
     for name, (_, of_all), (_, of_one) in zip(
@@ -97,7 +97,7 @@ def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(famil
             assert name == "middle"  # squares of clusters have another weight for a mean
             continue
         steps = release.scores.steps[name] / one.scores.steps[name]
-        ratio = float(of_all / of_one) / steps**2 / min(release.parts, design.members)
+        ratio = float(of_all / of_one) / steps**2 / min(release.groups, design.members)
         assert ratio == pytest.approx(1, rel=0.01)  # but for rounding
 
 
@@ -192,7 +192,7 @@ def test_a_group_has_the_sums_of_its_records_alone():
     codes, weights, _ = release.design.unpacked(release.domain.unpack(both), release.terms.axes)
     for i, part in enumerate(parts):
         assert part.weights.sum() == np.sum((codes[:, :, 0] == i) * weights)
-    assert release.at(parts, last).shape[1] == release.parts
+    assert release.at(parts, last).shape[1] == release.groups
 
 
 def require_near(release, company, every=1, near=tuple(PARTS)):
@@ -249,9 +249,9 @@ def test_fewer_drawn_clusters_than_are_listed_are_longer():
     few = replace(all_drawn, drawn_clusters=100)
     share = Budget.of("1", "1e-6")
 
-    def length(design, parts, rows=20_000):
+    def length(design, groups, rows=20_000):
         scores = means_of_groups("gaussian", share, design).scores
-        return replace(scores, parts=parts, rows=rows // parts).radii["cluster"]
+        return replace(scores, groups=groups, rows=rows // groups).radii["cluster"]
 
     assert length(few, 1) > 5 * length(all_drawn, 1)
     # A cluster may lie in one group altogether: of half the records in half the clusters.

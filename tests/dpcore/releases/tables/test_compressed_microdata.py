@@ -116,7 +116,7 @@ def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(
 
 
 def test_the_groups_look_at_the_first_noisy_round_only():
-    loud = release(share=Budget.of("0.001"), noise="discrete-laplace", part=Fraction(1, 2))
+    loud = release(share=Budget.of("0.001"), noise="discrete-laplace", first_share=Fraction(1, 2))
     found = {loud.groups(noisy_of(loud, seed).values[:91])[0].tobytes() for seed in range(6)}
     assert len(found) == 6  # all noise: the frequent trades are not known any more
 
@@ -218,7 +218,10 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
         ({"keep": 60}, "compress: no column has more than keep = 60 cells"),
         ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
         ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
-        ({"part": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
+        (
+            {"first_share": Fraction(1)},
+            "compress: share must lie between 1/1000 and 999/1000, not 1",
+        ),
         ({"memory": 2**20}, "memory: the tables of counts and their model need"),
         ({"sets": ((0, 1),)}, r"no set contains the columns \['sex'\]"),
     ],
@@ -294,7 +297,7 @@ def test_groups_that_rules_force_take_none_from_the_others():
 
     def groups(columns: RecordColumns) -> int | None:
         of = DOMAIN, columns, 100, SHARE, (), "discrete-gaussian"
-        return usual_groups(*of, part=Fraction(1, 5), adjacency=REPLACE_ONE)
+        return usual_groups(*of, first_share=Fraction(1, 5), adjacency=REPLACE_ONE)
 
     columns = RecordColumns.of(DOMAIN, ruled)
     forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], columns), ordered=True)
