@@ -20,13 +20,11 @@ from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
-from dpcore.releases.abilities import StoredInPart
-from dpcore.releases.counts.found import FoundCategories
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.tables.quality import RecordQuality
+from dpcore.releases.abilities import JudgesRecords, StoredInPart
+from dpcore.releases.models.model import MeasuredModel, models_of
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
-from schemas.survey.columns import Invalid
+from schemas.survey.columns import CategoricalColumn, Invalid
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
@@ -55,8 +53,8 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
     found: dict[str, Tally] = {}
     for name in (name for name in names if plan.section(name).finds):
         found[name] = _searched(plan, name, survey)
-    for name, release in plan.built.items():
-        if name in names and isinstance(release, MeasuredModel) and not release.design.simple:
+    for name, release in models_of(plan.built).items():
+        if name in names and release.counts_units:
             found[name] = _units(plan, release, survey)
     others = [plan.section(name) for name in names if name not in found]
     for weighted in (False, True):
@@ -85,7 +83,7 @@ def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
 def _searched(plan: Plan, name: str, survey: Survey) -> Tally:
     """The private tally of one record of each unit, from which categories or bounds are found."""
     column, search = plan.section(name).finds, plan.built[name]
-    if isinstance(search, FoundCategories):
+    if isinstance(plan.columns[column], CategoricalColumn):
         return tally_texts(survey, column, search.domain, search.most_rows, plan.unit, plan.counts)
     unit = plan.unit.model_copy(update={"max_rows": 1}) if plan.unit else None
     # A number that is not finite counts as null, because it lies in no range.
@@ -120,7 +118,7 @@ def draw(
         return
     built = job.plan.built
     release = job.plan.counting(built[name], built, partial(_drawn, job))
-    if isinstance(release, RecordQuality):
+    if isinstance(release, JudgesRecords):
         release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = perturb(exact, release.mechanism, release.share, source or SystemSource())

@@ -67,6 +67,54 @@ def test_every_class_has_a_name_of_its_own_even_in_the_plural():
     assert [name for name in names if alike[singular(name)] > 1] == []
 
 
+def asked_for(root: Path) -> list[str]:
+    """The places where a file outside ``dpcore.releases`` asks for a kind of release by its class.
+
+    A new kind has no part in what follows such a question.  It has one if the question is for an ability
+    (``dpcore.releases.abilities``), or if a function is registered for each kind.
+    """
+    trees = {
+        name: ast.parse(file.read_text())
+        for name, file in modules(root).items()
+        if not name.startswith("benchmarks") and "test_" not in file.name
+    }
+    within = [name for name in trees if name.startswith("dpcore.releases.")]
+    classes = {
+        node.name: (name, {getattr(b, "id", "") for base in node.bases for b in ast.walk(base)})
+        for name in within
+        for node in trees[name].body
+        if isinstance(node, ast.ClassDef)
+    }
+    kinds = {"Release"}
+    while more := {name for name, (_, bases) in classes.items() if bases & kinds} - kinds:
+        kinds |= more
+    kinds -= {name for name, (of, _) in classes.items() if of == "dpcore.releases.abilities"}
+    return [
+        f"{name}:{node.lineno}"
+        for name, tree in trees.items()
+        if name not in within
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+        if kinds & {getattr(each, "id", "") for each in ast.walk(node.args[1])}
+    ]
+
+
+def test_hardly_any_room_asks_for_a_kind_of_release():
+    found = asked_for(ROOT)
+    assert len(found) <= 4, found
+
+
+def test_a_question_for_a_kind_is_found(tmp_path: Path):
+    kinds, abilities = tmp_path / "dpcore" / "releases", "class Able(Release): pass\n"
+    kinds.mkdir(parents=True)
+    (kinds / "abilities.py").write_text(abilities)
+    (kinds / "first.py").write_text("class First(Able): pass\nclass Second(First): pass\n")
+    (tmp_path / "tasks").mkdir()
+    room = tmp_path / "tasks" / "room.py"
+    room.write_text("isinstance(release, Able)\n\nisinstance(release, Second | str)\n")
+    assert asked_for(tmp_path) == ["tasks.room:3"]
+
+
 @pytest.mark.slow
 def test_no_file_imports_itself_through_others():
     found = circle(ROOT)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.laplace import LaplaceNoise
@@ -30,12 +31,7 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
 
     If all tables of, say, two columns are drawn, columns with equally many cells are interchangeable.
     """
-    shape, every = release.domain.shape, True
-    if isinstance(release, FittedTables):
-        (ways, *others) = {len(attrs) for attrs in release.tables}
-        every = not others and len(release.tables) == math.comb(len(shape), ways)
-        # Stated weights may differ between tables of one shape.
-        every = every and not isinstance(release.aim, tuple)
+    shape, every = release.domain.shape, _draws_every(release)
     groups: dict[Attributes, list[Attributes]] = {}
     for attrs in tables:
         key = tuple(sorted(shape[a] for a in attrs)) if every else attrs
@@ -43,14 +39,40 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
     return sorted(groups.values(), key=lambda group: math.prod(shape[a] for a in group[0]))
 
 
+@singledispatch
+def _draws_every(release: Dense) -> bool:
+    """Whether all tables of equally many columns are drawn, with the same noise; one joint table is."""
+    return True
+
+
+@_draws_every.register
+def _(release: FittedTables) -> bool:
+    (ways, *others) = {len(attrs) for attrs in release.tables}
+    every = not others and len(release.tables) == math.comb(len(release.domain.shape), ways)
+    # Stated weights may differ between tables of one shape.
+    return every and not isinstance(release.aim, tuple)
+
+
+@singledispatch
 def cell_variances(release: Dense) -> Callable[[Attributes], float]:
-    """A function: the variance of each cell of the table over given columns, all in one drawn table."""
+    """A function: the variance of each cell of the table over given columns, all in one drawn table.
+
+    By default it is summed from one table of all columns.
+    """
+    return _summed(release)
+
+
+@cell_variances.register
+def _(release: FittedTables) -> Callable[[Attributes], float]:
+    whole = release.tables == (tuple(range(len(release.domain.shape))),)
+    if whole and isinstance(release.mechanism, DiscreteGaussian):
+        return _summed(release)
+    step = float(release.step)
+    return lambda attrs: float(release.cell_variances([attrs])[0]) * step**2
+
+
+def _summed(release: Dense) -> Callable[[Attributes], float]:
     shape, step, mechanism = release.domain.shape, float(release.step), release.mechanism
-    if isinstance(release, FittedTables) and not (
-        release.tables == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
-    ):
-        margins = release
-        return lambda attrs: float(margins.cell_variances([attrs])[0]) * step**2
     assert isinstance(mechanism, DiscreteGaussian | LaplaceNoise)
     drawn, known = (mechanism.stddev * step) ** 2, release.adjacency.public_rows
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from functools import singledispatch
 
 from dpcore.accounting.budget import Budget
 from dpcore.advice.cell_noise import alike, cell_variances
@@ -32,6 +32,7 @@ from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLapl
 from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.densities.density import Density
@@ -66,35 +67,25 @@ class Least:
 
 def least_errors(release: Release) -> list[Least]:
     """All known lower bounds for the release that are more than zero."""
-    return [each for each in _all(release) if each.least is None or each.least > 0]
+    return [each for each in lower_bounds(release) if each.least is None or each.least > 0]
 
 
-@runtime_checkable
-class StatesLeast(Protocol):
-    """A release that states the smallest error that its promise allows."""
-
-    def least_errors(self) -> list[Least]: ...
-
-
-def _all(release: Release) -> list[Least]:
-    if isinstance(release, StatesLeast):
-        return release.least_errors()
-    if type(release) is Count:
-        return _count(release)
-    if type(release) is Mean and isinstance(release.mechanism, DiscreteLaplace):
-        return _mean(release)
-    if isinstance(release, ThresholdedHistogram):
-        return _thresholded(release)
-    if type(release) is Histogram:
-        return _histogram(release)
-    if isinstance(release, FittedTables):
-        return _margins(release)
-    if isinstance(release, Density):
-        stated = release.expected_error()[0]
-        return [
-            Least(stated.quantity, stated.value, None, "rate only: the same as without privacy")
-        ]
+@singledispatch
+def lower_bounds(release: Release) -> list[Least]:
+    """All known lower bounds; a package that adds a kind may register a function here."""
     return []
+
+
+@lower_bounds.register
+def _(release: FoundBounds) -> list[Least]:
+    """None is stated, because the table only serves to find bounds."""
+    return []
+
+
+@lower_bounds.register
+def _(release: Density) -> list[Least]:
+    stated = release.expected_error()[0]
+    return [Least(stated.quantity, stated.value, None, "rate only: the same as without privacy")]
 
 
 def _alpha(release: Release) -> tuple[float, str]:
@@ -105,7 +96,10 @@ def _alpha(release: Release) -> tuple[float, str]:
     return alpha, f"all mechanisms of alpha {alpha:.4g}"
 
 
-def _count(release: Count) -> list[Least]:
+@lower_bounds.register
+def _(release: Count) -> list[Least]:
+    if not isinstance(release.mechanism, DiscreteLaplace):
+        return []
     stated, (alpha, among) = release.expected_error()[0], _alpha(release)
     rows, most = release.most_rows, release.adjacency.most
     least = count_risk(alpha, rows, release.loss, most)
@@ -113,17 +107,20 @@ def _count(release: Count) -> list[Least]:
     return [Least(stated.quantity, stated.value, least, among, everywhere)]
 
 
-def _mean(release: Mean) -> list[Least]:
+@lower_bounds.register
+def _(release: Mean) -> list[Least]:
     """The bound for a mean: if all records are at the two ends of the range, the mean is a count."""
+    if not isinstance(release.mechanism, DiscreteLaplace):
+        return []
     stated, (alpha, among) = release.expected_error()[0], _alpha(release)
-    assert isinstance(release.mechanism, DiscreteLaplace)
     one = stated.value / release.mechanism.stddev * float(release.mechanism.l1_sensitivity)
     least = one * math.sqrt(count_risk(alpha, release.rows, "squared"))
     everywhere = uniform_risk(alpha, release.rows, (stated.value / one) ** 2, "squared")
     return [Least(stated.quantity, stated.value, least, among, one * math.sqrt(everywhere))]
 
 
-def _thresholded(release: ThresholdedHistogram) -> list[Least]:
+@lower_bounds.register
+def _(release: ThresholdedHistogram) -> list[Least]:
     if not isinstance(release.mechanism, ThresholdedLaplace):
         return []
     stated = {error.quantity: error.value for error in release.expected_error()}
@@ -140,7 +137,10 @@ def _thresholded(release: ThresholdedHistogram) -> list[Least]:
     return [Least(at_most, stated[at_most], step * known, among)]
 
 
-def _histogram(release: Histogram) -> list[Least]:
+@lower_bounds.register
+def _(release: Histogram) -> list[Least]:
+    if not isinstance(release.mechanism, DiscreteLaplace):
+        return []
     stated = {error.quantity: error.value for error in release.expected_error()}
     (alpha, among), most = _alpha(release), release.adjacency.most
     step, cells, rows = float(release.step), release.domain.size, release.most_rows
@@ -158,7 +158,8 @@ def _histogram(release: Histogram) -> list[Least]:
     ]
 
 
-def _margins(release: FittedTables) -> list[Least]:
+@lower_bounds.register
+def _(release: FittedTables) -> list[Least]:
     shape, sets = release.domain.shape, release.tables
     groups = alike(release, sets)
     if len(groups) > MOST_KINDS:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache, reduce, singledispatch
 from itertools import combinations
 
 import numpy as np
@@ -26,6 +26,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
+from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.sampling.source import SeededSource
@@ -45,9 +46,17 @@ Surveys have less dependence among three columns than the made-up table, which f
 WAYS = (1, 2, 3)
 
 
+@singledispatch
+def record_distances(release: Release) -> Mapping[int, float] | None:
+    """The distances by number of columns; None if they are unknown or would take long, or if rules
+    exclude records."""
+    return None
+
+
+@record_distances.register(Histogram)
+@record_distances.register(FittedTables)
 @lru_cache(maxsize=64)
-def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] | None:
-    """The distances by number of columns; None if they would take long, or if rules exclude records."""
+def _(release: Histogram | FittedTables) -> Mapping[int, float] | None:
     domain = release.domain
     if domain.size > MOST_CELLS or release.adjacency.weighted:
         return None

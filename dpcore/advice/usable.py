@@ -24,10 +24,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import singledispatch
+from itertools import combinations
+from statistics import fmean
 
 import numpy as np
 
-from dpcore.advice.cell_noise import alike, cell_variances
+from dpcore.advice.cell_noise import Dense, alike, cell_variances
 from dpcore.advice.modelled import ModelledTables, some_of
 from dpcore.advice.models import expected_model
 from dpcore.advice.typical import typical_shares
@@ -65,6 +67,10 @@ NARROW = 20
 VERDICTS = ("not usable", "rough", "good")
 
 
+Records = Microdata | CompressedMicrodata
+"""Releases whose tables are modelled together before records are drawn."""
+
+
 def verdict(error: float) -> str:
     """Whether a relative error is good, rough or not usable."""
     return VERDICTS[(error <= ROUGH) + (error <= GOOD)]
@@ -74,34 +80,37 @@ Shares = Mapping[str, Floats]
 """For each column, the assumed share of each cell (cells,)."""
 
 
+@singledispatch
 def read_axes(release: Release) -> tuple[Axis, ...]:
     """The axes whose ``shares`` the functions here read; those of a model's terms are one member's."""
-    if isinstance(release, MeasuredModel) and release.terms is not None:
-        return release.terms.axes
     return release.domain.axes
 
 
+@read_axes.register
+def _(release: MeasuredModel) -> tuple[Axis, ...]:
+    return release.domain.axes if release.terms is None else release.terms.axes
+
+
+@singledispatch
 def relative_error(release: Release, shares: Shares | None = None) -> float | None:
     """The error, or None if its scale is unknown; ``shares``: by default those typical of numbers."""
-    if isinstance(release, Microdata | CompressedMicrodata):
-        return _of_records(release, shares)
-    if isinstance(release, MeasuredModel):
-        return _of_model(release, shares or {})
-    if isinstance(release, EstimatesRun):
-        return relative_error(release.inner, shares)
-    if isinstance(release, Mean | RatioMean) and shares and release.grid.name in shares:
-        return _of_mean(release, shares[release.grid.name])
     return error_of_numbers(release)
 
 
-def _of_model(release: MeasuredModel, shares: Shares) -> float:
+@relative_error.register
+def _(release: EstimatesRun, shares: Shares | None = None) -> float | None:
+    return relative_error(release.inner, shares)
+
+
+@relative_error.register
+def _(release: MeasuredModel, shares: Shares | None = None) -> float:
     """``GOOD`` times the largest ratio of privacy to sampling error of a coefficient, drawn for the
     assumed shares.  For means by group it is the median ratio.  The constant is left out.
 
     If noise hides most of them, it is infinite; if it hides some coefficients, or half of the means, the
     model is at best rough.
     """
-    ratios = _ratios(release, shares)
+    ratios = _ratios(release, shares or {})
     if ratios is None:
         ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
     else:
@@ -136,13 +145,31 @@ def _but_constant(release: MeasuredModel) -> list[int]:
     return [i for i in range(size) if size == 1 or i != release.terms.constant]
 
 
+@singledispatch
+def error_scales(release: Release) -> bool:
+    """Whether a relative error without hidden terms is in proportion to the noise."""
+    return False
+
+
+@error_scales.register
+def _(release: MeasuredModel) -> bool:
+    return release.groups == 1  # for groups, noise may hide their sizes
+
+
+@singledispatch
 def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
     """The terms of a measured model that noise is expected to hide; empty for other releases."""
-    if isinstance(release, EstimatesRun):
-        return hidden_terms(release.inner, shares)
-    if not isinstance(release, MeasuredModel) or release.groups > 1:
-        return []
-    ratios = _ratios(release, shares or {})
+    return []
+
+
+@hidden_terms.register
+def _(release: EstimatesRun, shares: Shares | None) -> list[str]:
+    return hidden_terms(release.inner, shares)
+
+
+@hidden_terms.register
+def _(release: MeasuredModel, shares: Shares | None) -> list[str]:
+    ratios = None if release.groups > 1 else _ratios(release, shares or {})
     if ratios is None:
         return []
     assert release.terms is not None
@@ -150,50 +177,78 @@ def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
     return [name for name, each in zip(names, ratios, strict=True) if not math.isfinite(each)]
 
 
-def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
-    """The error of a mean; for a ``RatioMean`` it is larger if the mean is near a bound."""
-    grid = release.grid
+@relative_error.register
+def _(release: Mean, shares: Shares | None = None) -> float | None:
+    found = _supposed_mean(release.grid, shares or {})
+    return release.expected_error()[0].value / found[1] if found else error_of_numbers(release)
+
+
+@relative_error.register
+def _(release: RatioMean, shares: Shares | None = None) -> float | None:
+    """The error of a mean, which is larger if the mean is near a bound."""
+    found = _supposed_mean(release.grid, shares or {})
+    if found is None:
+        return error_of_numbers(release)
+    away, deviation = found
+    error, at_bound, *_ = (each.value for each in release.expected_error())
+    return math.hypot(error, away * math.sqrt(max(at_bound**2 - error**2, 0.0))) / deviation
+
+
+def _supposed_mean(grid: Grid, shares: Shares) -> tuple[float, float] | None:
+    """Where the mean of a column lies, from 0 in the middle to 1 at a bound, and the standard deviation.
+
+    None if nothing is assumed about the column.
+    """
+    if grid.name not in shares:
+        return None
     grid = replace(grid, cells=min(grid.cells, MOST_EXAMINED))  # the grid that the shares describe
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
     numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]
-    known = shares[: len(numbers)] / shares[: len(numbers)].sum()
+    known = shares[grid.name][: len(numbers)] / shares[grid.name][: len(numbers)].sum()
     mean = float(known @ numbers)
     deviation = math.sqrt(float(known @ (numbers - mean) ** 2))
-    error, *others = (each.value for each in release.expected_error())
-    if isinstance(release, RatioMean):
-        away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
-        error = math.hypot(error, away * math.sqrt(max(others[0] ** 2 - error**2, 0.0)))
-    return error / (deviation or supposed_deviation(grid))  # zero if one cell has all records
+    away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
+    return away, deviation or supposed_deviation(grid)  # zero if one cell has all records
 
 
-def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
-    """The mean error over pairs of columns, or over the drawn tables if none is a pair.
+@relative_error.register
+def _(release: CompressedMicrodata, shares: Shares | None = None) -> float:
+    """The error if wide columns have ``READ`` groups, because their real number depends on the noise."""
+    with suppress(ValueError):  # a plan may require more groups
+        release = replace(release, keep=READ, categories=READ)
+    return _of_records(release, shares)
 
-    Wide columns get ``READ`` groups, because their real number depends on the noise.
-    """
-    if isinstance(release, CompressedMicrodata):
-        with suppress(ValueError):  # a plan may require more groups
-            release = replace(release, keep=READ, categories=READ)
+
+@relative_error.register(Microdata)
+def _of_records(release: Records, shares: Shares | None = None) -> float:
+    """The mean error over pairs of columns, or over the drawn tables if none is a pair."""
     expected = ModelledTables(release, _or_typical(release, shares))
     errors = [expected.moved(names) or 0.0 for names in _some_tables(release)]
     measured = release.as_measured(None).release
-    alone = [_moved(measured, [name]) or 0.0 for name in release.domain.names]
+    alone = [error_as_measured(measured, [name]) or 0.0 for name in release.domain.names]
     return max(float(np.mean(errors)), float(np.mean(alone)))
 
 
+@singledispatch
 def graded_distances(
-    release: Microdata | CompressedMicrodata,
-    shares: Shares | None = None,
-    tables: Sequence[Sequence[str]] = (),
+    release: Release, shares: Shares | None = None, tables: Sequence[Sequence[str]] = ()
 ) -> list[tuple[float, float]]:
     """For ``tables``, by default some that represent all: the distance by which a bundle grades them,
-    and the share of records outside the largest cell."""
+    and the share of records outside the largest cell.  Empty if no model of all tables is fitted."""
+    return []
+
+
+@graded_distances.register(Microdata)
+@graded_distances.register(CompressedMicrodata)
+def _(
+    release: Records, shares: Shares | None = None, tables: Sequence[Sequence[str]] = ()
+) -> list[tuple[float, float]]:
     expected = ModelledTables(release, _or_typical(release, shares))
     tables = tables or _some_tables(release)
     return [(expected.apart(names) or 0.0, expected.outside(names)) for names in tables]
 
 
-def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:
+def _some_tables(release: Records) -> list[list[str]]:
     """The columns of some of the drawn pairs, or of the drawn tables if none is a pair."""
     names = release.domain.names
     tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
@@ -213,9 +268,13 @@ def error_of_numbers(release: Release) -> float | None:
 
 @error_of_numbers.register
 def _(release: Histogram) -> float | None:
-    if isinstance(release, ThresholdedHistogram | RandomHistogram):
-        return None  # empty cells have no noise
     return table_error(release, release.domain.names)
+
+
+@error_of_numbers.register(ThresholdedHistogram)
+@error_of_numbers.register(RandomHistogram)
+def _(release: ThresholdedHistogram | RandomHistogram) -> None:
+    """The error is unknown, because empty cells have no noise."""
 
 
 @error_of_numbers.register
@@ -276,55 +335,108 @@ def _(release: TunedDensity) -> float:
     return release.usual.whole_error / 2
 
 
+@singledispatch
 def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
     """A relative error in words for readers; ``hidden``: the terms of a model that noise hides."""
-    percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
-    if isinstance(release, TableOfCounts):
-        return f"noise moves {percent} of the records of a table to wrong cells"
-    if isinstance(release, SeriesRun):
-        return f"noise moves {percent} of the records of a period to wrong cells"
-    if isinstance(release, EstimatesRun):
-        return in_words(release.inner, error, hidden)
-    if isinstance(release, Heaping):
-        return f"a value is published if at least {percent} of the records share it"
-    if isinstance(release, Mean | RatioMean):
-        return f"the standard error of a mean is {percent} of the column's usual standard deviation"
-    if isinstance(release, MeasuredModel):
-        if not math.isfinite(error):
-            means = "means of groups" if release.groups > 1 else "coefficients"
-            return f"noise hides most of the {means}"
-        times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
-        typical = "for columns typical of their bounds, without rare categories"
-        lost = f"; noise hides {', '.join(hidden)}" if hidden else ""
-        so = "usually" if release.groups > 1 else "up to"
-        return f"95% intervals are {so} {times} {typical}{lost}"
     first = release.expected_error()[0]
-    if isinstance(release, EstimatesDensity):
-        parts = release.error_parts
-        mostly = max(parts, key=parts.__getitem__)
-        moving = "noise moves" if mostly == "noise" else f"{mostly} and noise move"
-        return f"{moving} at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"
 
 
+def _percent(error: float) -> str:
+    return f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
+
+
+@in_words.register
+def _(release: TableOfCounts, error: float, hidden: Sequence[str] = ()) -> str:
+    return f"noise moves {_percent(error)} of the records of a table to wrong cells"
+
+
+@in_words.register
+def _(release: SeriesRun, error: float, hidden: Sequence[str] = ()) -> str:
+    return f"noise moves {_percent(error)} of the records of a period to wrong cells"
+
+
+@in_words.register
+def _(release: EstimatesRun, error: float, hidden: Sequence[str] = ()) -> str:
+    return in_words(release.inner, error, hidden)
+
+
+@in_words.register
+def _(release: Heaping, error: float, hidden: Sequence[str] = ()) -> str:
+    return f"a value is published if at least {_percent(error)} of the records share it"
+
+
+@in_words.register(Mean)
+@in_words.register(RatioMean)
+def _(release: Mean | RatioMean, error: float, hidden: Sequence[str] = ()) -> str:
+    of = f"{_percent(error)} of the column's usual standard deviation"
+    return f"the standard error of a mean is {of}"
+
+
+@in_words.register
+def _(release: MeasuredModel, error: float, hidden: Sequence[str] = ()) -> str:
+    if not math.isfinite(error):
+        means = "means of groups" if release.groups > 1 else "coefficients"
+        return f"noise hides most of the {means}"
+    times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
+    typical = "for columns typical of their bounds, without rare categories"
+    lost = f"; noise hides {', '.join(hidden)}" if hidden else ""
+    so = "usually" if release.groups > 1 else "up to"
+    return f"95% intervals are {so} {times} {typical}{lost}"
+
+
+@in_words.register
+def _(release: EstimatesDensity, error: float, hidden: Sequence[str] = ()) -> str:
+    parts = release.error_parts
+    mostly = max(parts, key=parts.__getitem__)
+    moving = "noise moves" if mostly == "noise" else f"{mostly} and noise move"
+    return f"{moving} at most {_percent(error)} of the records; smoothing error is not included"
+
+
+@singledispatch
 def table_error(
     release: Release, names: Sequence[str], shares: Shares | None = None
 ) -> float | None:
     """The error of the table of these columns; None if the release draws no table with all of them."""
-    if isinstance(release, Microdata | CompressedMicrodata):
-        if not {*names} <= {*release.domain.names}:
-            return None
-        return ModelledTables(release, _or_typical(release, shares)).moved(names)
-    return _moved(release, names)
+    return error_as_measured(release, names)
 
 
-def _moved(release: Release, names: Sequence[str]) -> float | None:
-    """The share of records that noise moves in the table of these columns, without a model."""
-    if not isinstance(release, Histogram | FittedTables) or not {*names} <= {*release.domain.names}:
+@table_error.register(Microdata)
+@table_error.register(CompressedMicrodata)
+def _(release: Records, names: Sequence[str], shares: Shares | None = None) -> float | None:
+    if not {*names} <= {*release.domain.names}:
         return None
-    of, drawn = release.domain.names, [tuple(range(len(release.domain.axes)))]
-    if isinstance(release, FittedTables):
-        drawn = [attrs for attrs in release.tables if {*names} <= {of[a] for a in attrs}]
+    return ModelledTables(release, _or_typical(release, shares)).moved(names)
+
+
+@singledispatch
+def pairs_error(release: Release) -> float:
+    """The mean error of the tables of two columns; infinite if the release draws none."""
+    return math.inf
+
+
+@pairs_error.register
+def _(release: Histogram) -> float:
+    pairs = combinations(release.domain.names, 2)
+    return fmean(table_error(release, pair) or 0.0 for pair in pairs)
+
+
+@pairs_error.register
+def _(release: FittedTables) -> float:
+    return relative_error(release) or 0.0
+
+
+@singledispatch
+def error_as_measured(release: Release, names: Sequence[str]) -> float | None:
+    """The share of records that noise moves in the table of these columns, without a model."""
+    return None
+
+
+@error_as_measured.register(Histogram)
+@error_as_measured.register(FittedTables)
+def _(release: Dense, names: Sequence[str]) -> float | None:
+    of = release.domain.names
+    drawn = [attrs for attrs in release.tables if {*names} <= {of[a] for a in attrs}]
     if not drawn:
         return None
     places = tuple(a for a in drawn[0] if of[a] in names)

@@ -24,11 +24,8 @@ from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_noise
 from dpcore.line.mechanism import promise_together
-from dpcore.releases.abilities import promised
+from dpcore.releases.abilities import CountsUnits, promised
 from dpcore.releases.base import Release
-from dpcore.releases.counts.found import FoundCategories
-from dpcore.releases.counts.found_bounds import FoundBounds
-from dpcore.releases.models.model import MeasuredModel
 from dpcore.sampling.source import RandomSource, SystemSource
 
 PROMISING = 4
@@ -173,8 +170,7 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
         (each.rows, each.adjacency)
         for each in releases
         # Searches count one record of each unit, and models of units one unit.
-        if not each.adjacency.weighted
-        and not isinstance(each, FoundCategories | FoundBounds | MeasuredModel)
+        if not each.adjacency.weighted and not isinstance(each, CountsUnits)
     }
     if len(neighbours) != 1 or len(facts) > 1:
         raise ValueError(

@@ -33,32 +33,18 @@ from dpcore.audit.releases import (
 )
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
-from dpcore.mechanisms import (
-    CompressedMargins,
-    StabilityLaplace,
-    ThresholdedLaplace,
-    TunedNoise,
-)
-from dpcore.mechanisms.blocks import BlockNoise
-from dpcore.releases.abilities import Prepared
+from dpcore.releases.abilities import Prepared, Trained
 from dpcore.releases.base import Release
-from dpcore.releases.machines.machine import KernelMachine
-from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
 """CPU time of a short audit, without the statistics of one pair of tables per release."""
 
-REHEARSAL, RELEASE, BLOCK, EACH, CHOSEN = 0.7, 0.05, 8e-4, 2e-7, 3e-6
-"""Approximate seconds: for the made-up survey, which is cut and counted first; for each release; for
-each block of numbers, such as a pair of columns; for each number of an output; and for each number where
-noisy numbers choose what is measured next."""
+REHEARSAL = 0.7
+"""Approximate seconds for the made-up survey, which is cut and counted first."""
 
 PREPARED = 4
 """The number of tables on which the mechanism of each release prepares draws."""
-
-FEW = (ThresholdedLaplace, StabilityLaplace)
-"""Mechanisms that draw noise for only a few of their cells."""
 
 LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
 
@@ -116,8 +102,7 @@ def short_audit(
 def duration(releases: Iterable[Release]) -> str:
     """The expected duration of a short audit of these releases, in words, from public facts alone."""
     releases = list(releases)
-    machines = KernelMachine | TunedMachine
-    trained = [release.name for release in releases if isinstance(release, machines)]
+    trained = [release.name for release in releases if isinstance(release, Trained)]
     seconds = audit_seconds(releases)
     words = f"the short audit before the release takes about {seconds:.0f} s of processor time"
     return words + (f", and two trainings of {' and '.join(trained)}" if trained else "")
@@ -127,14 +112,9 @@ def audit_seconds(releases: Iterable[Release]) -> float:
     """The expected seconds of a short audit without trainings."""
     seconds = REHEARSAL + SECONDS
     for release in releases:
-        mechanism = release.mechanism
+        seconds += release.mechanism.audit_seconds
         if isinstance(release, Prepared):
             seconds += PREPARED * release.preparation.seconds
-        if not isinstance(mechanism, FEW):
-            chosen = isinstance(mechanism, CompressedMargins | TunedNoise)
-            numbers = mechanism.output_width(mechanism.size)
-            seconds += RELEASE + numbers * (CHOSEN if chosen else EACH)
-            seconds += BLOCK * len(mechanism.blocks) if isinstance(mechanism, BlockNoise) else 0
     return seconds
 
 

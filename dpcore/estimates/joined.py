@@ -19,7 +19,7 @@ from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import BEST, TableOfCounts
+from dpcore.releases.counts.unit import BEST, TableOfCounts, tables_of_counts
 from dpcore.releases.replicates import MOST_AT_ONCE, agreed_again, replicate_generator
 from dpcore.releases.table import (
     MOST_FILES,
@@ -149,9 +149,7 @@ def counted_releases(
 ) -> list[DrawnRelease]:
     """The releases that can be combined, with their measurements."""
     found = []
-    for name, release in built.items():
-        if not isinstance(release, TableOfCounts):
-            continue
+    for name, release in tables_of_counts(built).items():
         noisy = draws[name]
         if (agreement := release.agreement(noisy)) is not None:
             found.append(DrawnRelease(name, release, agreement, noisy, noisy.digest()))

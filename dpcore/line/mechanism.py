@@ -34,6 +34,9 @@ Outputs = NDArray[Any]
 LogRatio = Callable[[Outputs], Floats]
 """A function from outputs (k, d) to the log-ratios (k,) of their chances on the two sides."""
 
+AUDITED = 0.05
+"""Approximate CPU seconds of a short audit of a mechanism with few numbers."""
+
 AS_STATED: Floats = np.ones(1)
 """The factor for noise of the stated width."""
 
@@ -197,6 +200,7 @@ class Mechanism(ABC):
     of several times the size is treated as several statistics.  ``additive``: the result is the
     statistic plus noise that does not depend on it, so equal random words give equal noise.
     ``comparable``: the stated law gives the ratio of an output's chances under two statistics.
+    ``audit_number``: the approximate seconds of a short audit for each number of an output.
     """
 
     size: int
@@ -206,6 +210,7 @@ class Mechanism(ABC):
     side_by_side: ClassVar[bool] = False
     additive: ClassVar[bool] = False
     comparable: ClassVar[bool] = False
+    audit_number: ClassVar[float] = 2e-7
 
     @property
     @abstractmethod
@@ -314,6 +319,11 @@ class Mechanism(ABC):
     def output_width(self, watched: int) -> int:
         """The approximate number of values in an output if ``watched`` of its cells are examined."""
         return watched
+
+    @property
+    def audit_seconds(self) -> float:
+        """The expected CPU seconds of a short audit of its draws."""
+        return AUDITED + self.audit_number * self.output_width(self.size)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ from dpcore.sampling.source import RandomSource
 MOST_AXES = 6
 """The largest number of axes in the proof of ``BlockGaussian``."""
 
+BLOCK = 8e-4
+"""Approximate CPU seconds of a short audit for each block, such as a pair of columns."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -133,6 +136,10 @@ class BlockNoise(Mechanism):
             Round(self.block_chances(block, noise, factors), block.independent(noise))
             for block, noise in in_blocks(self.blocks, numbers)
         ]
+
+    @property
+    def audit_seconds(self) -> float:
+        return super().audit_seconds + BLOCK * len(self.blocks)
 
     def _times(self, size: int) -> int:
         return size // sum(block.size for block in self.blocks)

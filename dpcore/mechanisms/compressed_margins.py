@@ -47,7 +47,7 @@ from dpcore.line.mechanism import LogRatio
 from dpcore.line.statistic import Statistic
 from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.quadrants import Pair, even_scores, half_scores, sums_of_products
-from dpcore.mechanisms.rounds import AdaptiveRounds, Noise, RoundsEvent
+from dpcore.mechanisms.rounds import CHOSEN, AdaptiveRounds, Noise, RoundsEvent
 
 
 class Grouping(NamedTuple):
@@ -100,6 +100,8 @@ class CompressedMargins(AdaptiveRounds):
     again: Noise
     times: tuple[int, ...]
     products: tuple[Pair, ...] = ()
+
+    audit_number = CHOSEN
 
     @property
     def laws(self) -> tuple[Noise, Noise]:

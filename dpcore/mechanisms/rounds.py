@@ -135,6 +135,10 @@ class RoundsEvent(Event):
         return scales > 0 and all(each >= 0 for each in others) and scored
 
 
+CHOSEN = 3e-6
+"""``Mechanism.audit_number`` where noisy numbers choose what is measured next."""
+
+
 @dataclass(frozen=True)
 class AdaptiveRounds(Mechanism):
     """A sequence of draws from the tally of ``domain``.

@@ -28,7 +28,7 @@ from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import ABSENT, Statistic
 from dpcore.mechanisms.exponential import ExponentialMechanism
-from dpcore.mechanisms.rounds import AdaptiveRounds, Noise, RoundsEvent
+from dpcore.mechanisms.rounds import CHOSEN, AdaptiveRounds, Noise, RoundsEvent
 
 
 class Setting(Hashable, Protocol):
@@ -64,6 +64,7 @@ class TunedNoise(AdaptiveRounds):
     tuning: Tuning
 
     comparable = False
+    audit_number = CHOSEN
 
     @property
     def laws(self) -> tuple[ExponentialMechanism, Noise]:

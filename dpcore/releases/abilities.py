@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,12 +19,17 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
+from dpcore.domain.series import Factor
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.columns import RecordColumns
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
+from dpcore.post.tables.margins import Attributes
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.table import Published
+from dpcore.releases.tables.criteria import Criterion
 from dpcore.releases.work import Work
 
 BLOCK = 2**18
@@ -40,11 +46,22 @@ def blocks_of(rows: int) -> list[int]:
     return [(rows + i) // number for i in reversed(range(number))]
 
 
-class Samplable(Release):
+class Refining(Release):
+    """A release that may say where values lie inside the bins of another release."""
+
+    refines: ClassVar[Literal["density", "counts", "values"] | None] = None
+    """How it says so: by a density, by counts in finer bins, by frequent values, or not."""
+
+    def resolves(self, axis: Bins) -> bool:
+        """Whether the release is fine enough to place values inside these bins of one of its columns."""
+        return True
+
+
+class Samplable(Refining):
     """A release from which synthetic records can be drawn."""
 
-    refines: ClassVar[Literal["density", "counts"] | None] = None
-    """How the release places values inside another release's bins: by a density, by counts, or not."""
+    counts_points: ClassVar[bool] = True
+    """Whether records at the point masses of a column are counted, and so drawn."""
 
     rules: tuple[Rule, ...] = ()
     """Rules that hold in every synthetic record."""
@@ -55,10 +72,6 @@ class Samplable(Release):
     @property
     def record_columns(self) -> RecordColumns:
         return RecordColumns.of(self.domain, self.rules, self.nested)
-
-    def resolves(self, axis: Bins) -> bool:
-        """Whether the release is fine enough to place values inside these bins of one of its columns."""
-        return True
 
     @abstractmethod
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
@@ -93,6 +106,117 @@ class Samplable(Release):
         """For each column that another one determines in all drawn records, the name of the other."""
         names = self.domain.names
         return {names[each.group]: names[each.detail] for each in self.nested}
+
+
+class FitsRecords(TableOfCounts, Samplable):
+    """A release of tables over ``tables`` of its columns, to which any number of records are fitted."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> tuple[Attributes, ...]:
+        """The sets of columns that every draw measures."""
+
+    @abstractmethod
+    def total(self, noisy: Noisy) -> int:
+        """The number of records: the public one, or an estimate from all tables, at least one."""
+
+    @abstractmethod
+    def fit_seconds(self, rows: int) -> float:
+        """CPU seconds for fitting this number of records."""
+
+    @property
+    def model_seconds(self) -> float:
+        """CPU seconds before the fit of records."""
+        return 0.0
+
+
+class Trained(Release):
+    """A release whose exact statistic is found by a training, which takes most of a run's time."""
+
+
+@runtime_checkable
+class CountsUnits(Protocol):
+    """A release that may count each privacy unit once, where other releases count its records."""
+
+    counts_units: bool
+    """Whether it does, as the plan is written."""
+
+
+@runtime_checkable
+class ColumnSearch(Protocol):
+    """A search for categories or bounds that the plan leaves open."""
+
+    needed: int
+    """How many units a category or a range needs to be found with a probability of 95%."""
+
+    def found(self, noisy: Noisy) -> Any:
+        """What a draw found, as the column of the plan takes it."""
+        ...
+
+
+@runtime_checkable
+class JudgesRecords(Protocol):
+    """A release that measures synthetic records of its plan, which are made first."""
+
+    of: str
+    """The name of the synthetic table."""
+
+    criteria: Sequence[Criterion]
+    """What is measured."""
+
+    def counting(self, source: Release, noisy: Noisy | None = None) -> Release:
+        """The release with the number of rows that the source of the records measured."""
+        ...
+
+    def judging(self, records: Tally) -> Release:
+        """The release with these records."""
+        ...
+
+
+@runtime_checkable
+class Weighable(Protocol):
+    """A release of counts that may sum weights instead."""
+
+    def weighed(self, step: Fraction) -> Release:
+        """This release for sums of weights, in multiples of ``step``."""
+        ...
+
+
+@runtime_checkable
+class Repeatable(Protocol):
+    """A release of counts that may be repeated in a series."""
+
+    def in_series(self) -> TableOfCounts | None:
+        """The release that each run of a series counts; None if the noises of its runs do not add up.
+
+        Raises ``ValueError`` if the plan has to be changed first.
+        """
+        ...
+
+
+@runtime_checkable
+class ReplicableRun(Protocol):
+    """A ``RunOfSeries`` whose noise has a simple joint law with that of earlier runs."""
+
+    run: int
+
+    def replicate_noise(
+        self, noisy: Noisy, number: int, earlier: Sequence[tuple[Any, Noisy]] = ()
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """``Replicable.replicate_noise``, with the noise of earlier runs."""
+        ...
+
+
+@runtime_checkable
+class StatesMeans(Protocol):
+    """A release of means of the last column of its domain, by the columns before it."""
+
+    groups: int
+    """The number of means."""
+
+    def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
+        """The ends (groups,) of an interval that contains each mean in this fraction of releases."""
+        ...
 
 
 @runtime_checkable
@@ -139,7 +263,15 @@ class EstimatesDensity(Release):
 
 
 class RunOfSeries(Release):
-    """A release of one run of a series of periods."""
+    """A release of one run of a series of periods; ``run``: its number, from 1; ``factor``: the weights
+    of the periods in each run."""
+
+    run: int
+    factor: Factor
+
+    @abstractmethod
+    def publish(self, noisy: Noisy, earlier: Sequence[tuple[Any, Noisy]] = ()) -> Published:
+        """Tables for the run's period; ``earlier``: all earlier runs and their draws, in order."""
 
     @property
     @abstractmethod

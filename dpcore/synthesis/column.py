@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.records.splitting import counts_of_column
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Refining, Samplable
 from dpcore.releases.counts.heaping import Heaping
 
 LEAST = 1e-200
@@ -181,6 +182,16 @@ class ValuesInside:
 
     def _place(self, steps: Floats) -> Integers:
         return np.clip(steps - self.first, 0, len(self.cumulative) - 1).astype(np.int64)
+
+
+@singledispatch
+def inside_bins(release: Refining, noisy: Noisy, column: str) -> ColumnDensity | ColumnValues:
+    """How values of a column lie inside the bins of another release, by a draw of this one."""
+    raise TypeError(f"{type(release).__name__}: no function is registered for values inside bins")
+
+
+inside_bins.register(Samplable, ColumnDensity.of)
+inside_bins.register(Heaping, ColumnValues.of)
 
 
 Follows = ColumnDensity | ColumnValues | None

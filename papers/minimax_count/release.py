@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.advice.least import Least
+from dpcore.advice.least import Least, lower_bounds
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.count import AT_LEAST, PENALTIES, SingleCount
@@ -76,9 +76,11 @@ class MinimaxCount(SingleCount):
             ErrorStatement(f"expected {self.loss} loss, at most", risk, "whatever the exact count"),
         )
 
-    def least_errors(self) -> list[Least]:
-        """The table's error is the least among mechanisms of the same promise."""
-        stated = self.expected_error()[0]
-        beta = f", beta {float(self.share.beta):.4g}" if self.share.beta else ""
-        among = f"all mechanisms of alpha {float(self.share.pure_alpha):.4g}{beta} (linear program)"
-        return [Least(stated.quantity, stated.value, stated.value, among)]
+
+@lower_bounds.register
+def _(release: MinimaxCount) -> list[Least]:
+    """The table's error is the least among mechanisms of the same promise."""
+    stated, share = release.expected_error()[0], release.share
+    beta = f", beta {float(share.beta):.4g}" if share.beta else ""
+    among = f"all mechanisms of alpha {float(share.pure_alpha):.4g}{beta} (linear program)"
+    return [Least(stated.quantity, stated.value, stated.value, among)]

@@ -59,7 +59,7 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
                 label = column.labels.get(value, "")
                 writer.writerow((*start, column.unit, value, label, *column.bounds, *end))
     for table in plan.synthesis:
-        for derived in table.deriving(plan.of_period[table.from_], plan.described_columns):
+        for derived in table.deriving(table.source(plan.of_period), plan.described_columns):
             if derived.formula is not None and derived.name not in plan.columns:
                 kind = TYPES[derived.formula.kind]
                 writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true", WARNING))

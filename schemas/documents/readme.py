@@ -160,7 +160,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         several=[file for file in files if file.holds],
         analyses=manifest.analyses,
         without=[
-            (record.name, record.kind, _instead(record, missing))
+            (record.name, record.kind, _instead(record, plan, missing))
             for record in manifest.releases
             if (missing := [file for file in record.files if not file.replicates])
         ],
@@ -229,11 +229,9 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:
             yield RowCondition(name, float(plain((low + high) / 2)), equal=False)
 
 
-def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
-    if record.kind in ("density", "function", "mean-curve"):
-        return "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
-    if record.kind == "heaping":
-        return "values that passed a threshold, so do not add them up, and counts by roundness."
+def _instead(record: ReleaseRecord, plan: Plan, missing: list[TableFile]) -> str:
+    if said := plan.section(record.name).without_replicates:
+        return said
     if "threshold" in record.facts:
         return (
             "counts that passed a threshold are too large on average and the others are missing, so do"

@@ -20,17 +20,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from statistics import fmean
 
 from dpcore.advice.records import CLEARLY, record_distances
-from dpcore.advice.usable import GOOD, ROUGH, read_axes, relative_error, table_error
+from dpcore.advice.usable import GOOD, ROUGH, pairs_error, read_axes, relative_error, table_error
 from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
-from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.compression import GROUPS, usual_categories
-from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import (
@@ -201,14 +198,9 @@ class Draft(Written):
         """
         plan = self.having(section).trial
         built = plan.built[section.name] if plan else None
-        if not isinstance(built, Histogram | FittedTables) or built.domain.size > MOST_TOGETHER:
+        if built is None or built.domain.size > MOST_TOGETHER:
             return math.inf
-        if records:
-            return (record_distances(built) or {3: math.inf})[3]
-        if isinstance(built, FittedTables):
-            return relative_error(built) or 0.0
-        pairs = combinations(built.domain.names, 2)
-        return fmean(table_error(built, pair) or 0.0 for pair in pairs)
+        return (record_distances(built) or {3: math.inf})[3] if records else pairs_error(built)
 
     def with_tables(self, wishes: Sequence[Wish]) -> Draft:
         """The draft with each table added to the records' tables, or to a joint release."""

@@ -14,8 +14,7 @@ from pydantic import ValidationError, ValidationInfo, field_validator, model_val
 
 from dpcore.errors import BundleError, PlanError
 from dpcore.line.statistic import Noisy
-from dpcore.releases.counts.found import FoundCategories
-from dpcore.releases.counts.found_bounds import FoundBounds
+from dpcore.releases.abilities import ColumnSearch
 from dpcore.suggestion import suggestion
 from schemas.document import faults_of, read_yaml, written_faults
 from schemas.plan.best import chosen
@@ -83,7 +82,7 @@ class Plan(PlanDocument):
         found: dict[str, Any] = {}
         for name, noisy in draws.items():
             search = self.built[name]
-            assert isinstance(search, FoundCategories | FoundBounds)
+            assert isinstance(search, ColumnSearch)
             found[self.section(name).finds] = search.found(noisy)
         plan = self.with_found(found)
         try:

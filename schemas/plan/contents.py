@@ -15,10 +15,8 @@ from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
 from dpcore.line.statistic import Noisy
 from dpcore.post.units import assumptions
-from dpcore.releases.abilities import DrawsSetting, of_period
+from dpcore.releases.abilities import DrawsSetting, JudgesRecords, of_period
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import TableOfCounts
-from dpcore.releases.tables.quality import RecordQuality
 from schemas.document import Section, absent, inside
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
@@ -400,12 +398,10 @@ class PlanDocument(Section):
         draws: Callable[[str], Noisy] | None = None,
     ) -> Release:
         """The release; if it measures records, with the number of rows from the records' source."""
-        if not isinstance(release, RecordQuality):
+        if not isinstance(release, JudgesRecords):
             return release
         name = next(table.from_ for table in self.synthesis if table.name == release.of)
-        source = built[name]
-        assert isinstance(source, TableOfCounts)
-        return release.counting(source, draws(name) if draws else None)
+        return release.counting(built[name], draws(name) if draws else None)
 
     @cached_property
     def of_period(self) -> Mapping[str, Release]:

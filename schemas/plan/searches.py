@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.domain.texts import LONGEST
-from dpcore.releases.counts.found import FOUND, FoundCategories
-from dpcore.releases.counts.found_bounds import FoundBounds
+from dpcore.releases.abilities import ColumnSearch
+from dpcore.releases.counts.found import FOUND
 from schemas.plan.contents import PlanDocument
 from schemas.releases.base import LARGEST_WEIGHT
 from schemas.releases.found import BoundsSection, FoundSection
@@ -58,7 +58,8 @@ def search_words(plan: PlanDocument) -> list[str]:
         column, one, price = plan.columns[of], plan.protection.one, plan.prices[name]
         what = "categories" if isinstance(column, CategoricalColumn) else "bounds"
         said = f"A noisy search of the survey finds the {what} of {of}, at a price of {price}: "
-        if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
+        assert isinstance(search, ColumnSearch)
+        if isinstance(column, CategoricalColumn):
             said += (
                 f"a category of {search.needed} {one}s is found with probability {FOUND:.0%}, and a"
                 f" category of a single {one} with probability at most {float(price.beta):.2g}. If more"
@@ -66,7 +67,8 @@ def search_words(plan: PlanDocument) -> list[str]:
                 f" count as {OTHER}. So do texts that are blank, longer than {LONGEST} bytes, contain"
                 " invisible characters or look like a more frequent text."
             )
-        elif isinstance(search, FoundBounds) and isinstance(column, ContinuousColumn):
+        else:
+            assert isinstance(column, ContinuousColumn)
             nothing = column.with_found(None).bounds
             said += (
                 f"with probability {FOUND:.0%} they include every range, such as 1 to 2 or 2 to 5, with"

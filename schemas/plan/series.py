@@ -21,15 +21,9 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.series import MOST_PERIODS, STEPS, Factor, each_alone, square_root
 from dpcore.errors import InputError
 from dpcore.post.series import YEAR
+from dpcore.releases.abilities import CountsUnits, Repeatable, RunOfSeries
 from dpcore.releases.base import Release
-from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.counts.thresholded import ThresholdedHistogram
 from dpcore.releases.models.by_period import EstimatesRun
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.margins import MarginTables
-from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 from schemas.document import Section
 from schemas.releases.base import ReleaseSection, SurveyFacts
@@ -172,7 +166,7 @@ class Series(Section):
         that it cannot test: no unit enters or leaves a past period.
         """
         share = run.share
-        part = self._part(run.factor) if isinstance(run, EstimatesRun) else self.part
+        part = self._part(run.factor) if isinstance(run, RunOfSeries) else self.part
         if share.rho:
             return replace(share, rho=share.rho * part**2)
         return share if share.beta else replace(share, alpha=share.alpha * part)
@@ -253,31 +247,18 @@ class Series(Section):
             return self._estimates(section, survey, share)
         share = self._share(share)
         tables = section.release(survey, share)
-        if isinstance(tables, CompressedMicrodata):
-            raise ValueError(
-                "compress: remove it, because each period would merge different cells; use coarser"
-                " bins or fewer categories"
-            )
-        # Not the histogram of random privacy: it publishes some counts without noise.
-        others = ThresholdedHistogram | MarginTables | Microdata
-        if type(tables) is not Histogram and not isinstance(tables, others):
+        counted = tables.in_series() if isinstance(tables, Repeatable) else None
+        if counted is None:
             raise ValueError(
                 "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
                 " (model, moments). For a mean use a model, such as formula: income ~ 1"
             )
-        # The noise of runs adds up cell by cell, so all tables and runs need the same noise.
-        if isinstance(tables, MarginTables | Microdata):
-            if tables.aim not in ("balanced", "records", None):
-                raise ValueError(
-                    "optimise: remove it, because a series measures all tables with the same noise"
-                )
-            tables = replace(tables, aim=None)
         return SeriesRun(
             section.name,
-            self._with_period(tables.domain, survey),
+            self._with_period(counted.domain, survey),
             survey.rows,
             share,
-            tables,
+            counted,
             self.factor,
             self.run,
             self.year,
@@ -294,8 +275,7 @@ class Series(Section):
                 f" (period: {SCHEDULE})"
             )
         inner = section.release(survey, share)
-        assert isinstance(inner, MeasuredModel | Moments)
-        if isinstance(inner, MeasuredModel) and not inner.design.simple:
+        if isinstance(inner, CountsUnits) and inner.counts_units:
             raise ValueError(
                 "kind: a model of a series counts each record once; use moments, or write max_rows: 1"
             )

@@ -9,11 +9,8 @@ from dpcore.domain.axes import Bins, Grid
 from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.post.records.weighted import LARGEST_FIT
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import FitsRecords, Refining, Samplable
 from dpcore.releases.base import Release
-from dpcore.releases.counts.heaping import Heaping
-from dpcore.releases.densities.answered import AnsweredRelease
-from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from dpcore.synthesis.column import wide_cells
 from schemas.document import Section, absent
@@ -73,22 +70,27 @@ class Synthesis(Section):
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
         """The release from which the records are drawn; ``built``: the plan's releases by name.
 
-        Raises ``ValueError`` if there is no such release, or records cannot be drawn from it.
+        Raises ``ValueError`` if there is no such release, or these records cannot be drawn from it.
         """
+        release = self.source(built)
+        release.require_memory(self.rows)
+        if self.implicates:
+            self._require_tables(release)
+        return release
+
+    def source(self, built: Mapping[str, Release]) -> Samplable:
+        """The same release, whatever its memory."""
         if self.from_ not in built:
             meant = suggestion(self.from_, built)
             raise ValueError(f"from: the plan has no release {self.from_!r}{meant}")
         release = built[self.from_]
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
-        release.require_memory(self.rows)
-        if self.implicates:
-            self._require_tables(release)
         return release
 
     def _require_tables(self, release: Release) -> None:
         """Raise ``ValueError`` if implicates cannot be fitted to the release's tables."""
-        if not isinstance(release, FittedTables) or release.adjacency.weighted:
+        if not isinstance(release, FitsRecords) or release.adjacency.weighted:
             raise ValueError(
                 "implicates: need a release of kind margins or microdata-margins, without weights and"
                 " without compress"
@@ -98,7 +100,7 @@ class Synthesis(Section):
                 f"implicates: need a survey of at most {LARGEST_FIT:,} records, not {release.rows:,}"
             )
 
-    def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
+    def deriving(self, release: Samplable, columns: Mapping[str, Column]) -> list[Derived]:
         """The columns computed from the release's columns. ``ValueError`` if a formula is not valid."""
         for name in self.derived:
             if not nameable(name):
@@ -109,9 +111,8 @@ class Synthesis(Section):
                     raise ValueError(
                         f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
                     )
-        follows = release.follows if isinstance(release, Samplable) else {}
         drawn = tuple(name for name in release.domain.names if name in columns)
-        return derived_columns(drawn, columns, self.derived, follows)
+        return derived_columns(drawn, columns, self.derived, release.follows)
 
     def check_values(self, domain: Domain) -> None:
         """Raise ``ValueError`` if a cell of a column contains no multiple of the column's step."""
@@ -130,7 +131,7 @@ class Synthesis(Section):
                         f" no multiple of the column's step {plain(float(axis.step or 0))}; widen it"
                     )
 
-    def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
+    def refining(self, built: Mapping[str, Release]) -> dict[str, Refining]:
         """For each binned column, the release that synthetic values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` if ``within_bins`` names a column
@@ -141,15 +142,15 @@ class Synthesis(Section):
         for column in self.within_bins:
             if column not in columns:
                 raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
-        found: dict[str, Samplable | Heaping] = {}
+        found: dict[str, Refining] = {}
         for column, axis in columns.items():
             known = [
                 r
                 for r in built.values()
-                if isinstance(r, Samplable | Heaping) and r.refines and column in r.domain.names
+                if isinstance(r, Refining) and r.refines and column in r.domain.names
             ]
             by_name = {release.name: release for release in known}
-            fine = [r for r in known if isinstance(r, Heaping) or r.resolves(axis)]
+            fine = [r for r in known if r.resolves(axis)]
             usual = [release for release in fine if release.refines != "counts"]
             usual.sort(key=lambda r: (r.refines != "values", len(r.domain.axes)))
             wanted = self.within_bins.get(column, usual[0].name if usual else None)
@@ -164,10 +165,10 @@ class Synthesis(Section):
 
     def notes(self, built: Mapping[str, Release]) -> dict[str, list[str]]:
         """Notes for readers of the records, each with its columns."""
-        release, refined, found = built[self.from_], self.refining(built), dict[str, list[str]]()
+        release, refined, found = self.source(built), self.refining(built), dict[str, list[str]]()
         for axis in release.domain.axes:
             if isinstance(axis, Bins) and axis.name not in refined and wide_cells(axis).any():
                 found.setdefault(ASSUMED, []).append(axis.name)
-            if isinstance(axis, Grid) and axis.points and isinstance(release, AnsweredRelease):
+            if isinstance(axis, Grid) and axis.points and not release.counts_points:
                 found.setdefault(NOT_DRAWN, []).append(axis.name)
         return found

@@ -21,8 +21,9 @@ from dpcore.accounting.concentrated import Composition
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
+from dpcore.releases.abilities import Weighable
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import BEST, TableOfCounts
+from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
@@ -91,16 +92,24 @@ Product = Literal["Summary statistics", "Machine learning model", "Synthetic dat
 """Kinds of published data, in the terms of the registry of deployments."""
 
 
+OF_A_CURVE = (
+    "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
+)
+"""``ReleaseSection.without_replicates`` of a function at points."""
+
+
 class ReleaseSection(Section):
     """Base class of the sections of all kinds.
 
     ``words``: the kind's name in headings; ``product``: the kind of published data;
-    ``includes_sampling``: whether its tables have a column ``sampling_error``.
+    ``includes_sampling``: whether its tables have a column ``sampling_error``; ``without_replicates``:
+    how to use tables that have none, if not by columns of errors and intervals.
     """
 
     words: ClassVar[str]
     product: ClassVar[Product] = "Summary statistics"
     includes_sampling: ClassVar[bool] = False
+    without_replicates: ClassVar[str] = ""
 
     if TYPE_CHECKING:  # every kind states its own, but not all have columns
         kind: str
@@ -284,7 +293,7 @@ class CountingSection(WeightedSection):
         if not self.weighted:
             return of_steps
         assert survey.weights is not None
-        if not isinstance(of_steps, TableOfCounts):
+        if not isinstance(of_steps, Weighable):
             raise ValueError("weighted: this mechanism counts records only")
         return of_steps.weighed(survey.weights.step)
 

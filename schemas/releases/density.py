@@ -85,8 +85,6 @@ class DensitySection(GroupedSection, SmoothSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         release = super().build(survey, share)
-        if not isinstance(release, Density):
-            return release
         axis, *others = release.domain.axes
         points = isinstance(axis, Grid) and axis.points and not others
         if not self.groups and not (points and MECHANISMS[self.mechanism].grouped):

@@ -17,6 +17,9 @@ class HeapingSection(ReleaseSection):
     """Finds the most frequent values of columns, and the roundness of all other values."""
 
     words: ClassVar[str] = "Shared and round values"
+    without_replicates: ClassVar[str] = (
+        "values that passed a threshold, so do not add them up, and counts by roundness."
+    )
     kind: Literal["heaping"]
     columns: list[StrictStr] = Field(
         min_length=1, description="Columns of whole numbers, or of multiples of a `step`."

@@ -8,13 +8,14 @@ from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.suggestion import suggestion
-from schemas.releases.base import GroupedSection, SurveyFacts, declared, domain_of
+from schemas.releases.base import OF_A_CURVE, GroupedSection, SurveyFacts, declared, domain_of
 
 
 class MeanCurveSection(GroupedSection):
     """The mean of the records' curves, with a simultaneous band for all times."""
 
     words: ClassVar[str] = "Mean curve"
+    without_replicates: ClassVar[str] = OF_A_CURVE
     kind: Literal["mean-curve"]
     curve: StrictStr = Field(description="One of the plan's `curves`.")
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"

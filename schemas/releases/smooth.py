@@ -1,7 +1,7 @@
 """Base classes of sections on densities and functions: scales, and bandwidths drawn from the records."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, StrictStr
 
@@ -14,7 +14,14 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from schemas.document import absent
-from schemas.releases.base import Columns, ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.releases.base import (
+    OF_A_CURVE,
+    Columns,
+    ReleaseSection,
+    SurveyFacts,
+    declared,
+    domain_of,
+)
 from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
@@ -59,6 +66,8 @@ class SmoothSection(ReleaseSection):
 
     if TYPE_CHECKING:  # each kind states its own
         bandwidth: SmoothBandwidth
+
+    without_replicates: ClassVar[str] = OF_A_CURVE
 
     columns: list[StrictStr]
     transform: TransformName | list[TransformName] | None = Field(

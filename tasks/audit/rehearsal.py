@@ -39,10 +39,10 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.texts import cells_of
 from dpcore.errors import AuditError
-from dpcore.releases.counts.found import FoundCategories
-from dpcore.releases.counts.found_bounds import EDGES, FoundBounds
+from dpcore.releases.abilities import CountsUnits
+from dpcore.releases.base import Release
+from dpcore.releases.counts.found_bounds import EDGES
 from dpcore.releases.models.design import STEPS
-from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.linked import SIZE
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
@@ -111,11 +111,9 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                 found = tally_releases(plan, list(plan.built), survey)
             for release, pair in zip(built, expected, strict=True):
                 counted = pair.near if side == "near" else pair.far
-                if isinstance(release, FoundCategories):
-                    counted = _text_tally(plan, release, far=side == "far")
-                elif isinstance(release, FoundBounds):
-                    counted = _range_tally(plan, release, far=side == "far")
-                elif plan.linked or isinstance(release, MeasuredModel):
+                if plan.section(release.name).finds:
+                    counted = _searched_tally(plan, release, far=side == "far")
+                elif plan.linked or isinstance(release, CountsUnits):
                     counted = _wide_tally(plan, release.domain, far=side == "far")
                 elif _periods(plan, far=side == "far"):
                     counted = _series_tally(plan, release.domain, far=side == "far")
@@ -199,24 +197,17 @@ def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
     return _tally(domain, domain.pack(np.array(codes)), counts)
 
 
-def _text_tally(plan: Plan, release: FoundCategories, far: bool) -> Tally:
-    """The tally of the texts of ``_write_survey``, in one record of each unit."""
-    texts = _of_others_and_changed(plan.columns[release.column], far)
-    counts = [_others(plan), _changed_units(plan, far)]
-    return _tally(release.domain, cells_of(texts), counts)
-
-
-def _range_tally(plan: Plan, release: FoundBounds, far: bool) -> Tally:
-    """The tally of the ranges of numbers of ``_write_survey``, in one record of each unit."""
-    numbers = _of_others_and_changed(plan.columns[release.domain.names[0]], far)
-    cells = np.searchsorted(EDGES, numbers, side="right") - 1
-    return _tally(release.domain, cells, [_others(plan), _changed_units(plan, far)])
-
-
-def _of_others_and_changed(column: Column, far: bool) -> tuple[Any, Any]:
-    """The values of the other units and of the changed one."""
+def _searched_tally(plan: Plan, release: Release, far: bool) -> Tally:
+    """The tally of the texts or of the ranges of numbers of ``_write_survey``, in one record of each
+    unit."""
+    column = plan.columns[plan.section(release.name).finds]
     first, last = _ends(column)
-    return first, last if far else first
+    values = first, last if far else first
+    if isinstance(column, CategoricalColumn):
+        cells = cells_of(values)
+    else:
+        cells = np.searchsorted(EDGES, values, side="right") - 1
+    return _tally(release.domain, cells, [_others(plan), _changed_units(plan, far)])
 
 
 def _at_points(tally: Tally) -> Tally:

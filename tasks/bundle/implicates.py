@@ -19,9 +19,9 @@ from dpcore.post.records.implicates import fit_implicates, widened
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import margins_of
+from dpcore.releases.abilities import FitsRecords
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.table import Table, TableColumn
-from dpcore.releases.tables.fitted import FittedTables
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
 from tasks.bundle.records import scores_of, synthetic_records
@@ -84,7 +84,7 @@ class Implicates:
 
 
 def make_implicates(
-    release: FittedTables, synthesis: Synthesis, counted: Sequence[DrawnRelease], draws: Draws
+    release: FitsRecords, synthesis: Synthesis, counted: Sequence[DrawnRelease], draws: Draws
 ) -> Implicates:
     """The implicates of a synthetic table, from all releases that count the same records."""
     assert synthesis.implicates

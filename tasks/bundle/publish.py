@@ -26,14 +26,16 @@ from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.estimates.joined import replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
-from dpcore.releases.abilities import Replicable
-from dpcore.releases.counts.unit import BEST, TableOfCounts
-from dpcore.releases.models.by_period import EstimatesRun
+from dpcore.releases.abilities import (
+    FitsRecords,
+    JudgesRecords,
+    Replicable,
+    ReplicableRun,
+    RunOfSeries,
+)
+from dpcore.releases.counts.unit import BEST, tables_of_counts
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
-from dpcore.releases.tables.fitted import FittedTables
-from dpcore.releases.tables.quality import RecordQuality
-from dpcore.releases.tables.series import SeriesRun
 from schemas.bundle.draws import draw_table
 from schemas.bundle.manifest import (
     AnalysisRecord,
@@ -98,21 +100,21 @@ def write_release(job: ReleaseJob, name: str, staging: Path) -> ReleaseRecord:
     release = plan.counting(plan.built[name], plan.built, draws_of(job))
     facts: dict[str, object] = {}
     replicate_noise: Callable[[int], Mapping[str, NDArray[np.float32]]] | None = None
-    if isinstance(release, SeriesRun | EstimatesRun):
+    if isinstance(release, RunOfSeries):
         earlier = earlier_runs(job)
         facts["earlier_runs"] = earlier.release_ids
         published = release.publish(noisy, earlier.draws(name))
-        if isinstance(release, SeriesRun):
+        if isinstance(release, ReplicableRun):
             replicate_noise = partial(release.replicate_noise, noisy, earlier=earlier.draws(name))
     else:
         published = release.publish(noisy)
         if isinstance(release, Replicable):
             replicate_noise = partial(release.replicate_noise, noisy)
-    if isinstance(release, TableOfCounts):
+    if (table := tables_of_counts(plan.built).get(name)) is not None:
         counted = drawn_plan(job).counted
-        published = with_best(published, release, counted)
-        if any(BEST[0] in table.columns for table in published.tables):
-            replicate_noise = partial(replicates_of_best, release, counted)
+        published = with_best(published, table, counted)
+        if any(BEST[0] in each.columns for each in published.tables):
+            replicate_noise = partial(replicates_of_best, table, counted)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(number) if number and replicate_noise else {}
@@ -175,7 +177,7 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
         LOGGER.warning(f"{name}: {warning}")
     if synthesis.implicates:
         release = plan.of_period[synthesis.from_]
-        assert isinstance(release, FittedTables)
+        assert isinstance(release, FitsRecords)  # the plan was checked
         drawn = drawn_plan(job)
         several = make_implicates(release, synthesis, drawn.counted, drawn.of_period)
         for key, table in zip(
@@ -195,7 +197,7 @@ def write_microdata(job: ReleaseJob, name: str, staging: Path) -> SynthesisRecor
 def tally_records(job: ReleaseJob, name: str, path: Path) -> None:
     """Make the synthetic records whose quality a release measures, and count them by cell."""
     release = job.plan.built[name]
-    assert isinstance(release, RecordQuality)
+    assert isinstance(release, JudgesRecords)
     tally = tally_of_records(job.plan, release.of, release.domain, draws_of(job))
     np.save(path, np.vstack([tally.cells.T, tally.counts]))
 

@@ -31,9 +31,7 @@ from dpcore.estimates.joined import Joined, join
 from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Evaluable
 from dpcore.releases.counts.cells import cell_names
-from dpcore.releases.counts.unit import TableOfCounts
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.moments import Moments
+from dpcore.releases.counts.unit import tables_of_counts
 from dpcore.releases.table import ENDS
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, ReleaseRecord
@@ -44,7 +42,7 @@ from tasks.bundle.listing import Columns, ListedTable, arrays_of, read_table, ta
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.bundle.weights import Weights, counts_in, described_values, factors_of
-from tasks.inference.fit import Fit
+from tasks.inference.fit import DIRECTLY, TABLES, Fit
 from tasks.inference.measured import meant, measured_means, wider
 
 
@@ -166,9 +164,9 @@ class BundleReader:
     def joined(self, table: str) -> Joined | None:
         """The joint estimates of a table's counts from all releases of the bundle, or None."""
         if table not in self._joins:
-            release = self.plan.built[self.record_of(table).name]
+            release = tables_of_counts(self.plan.built).get(self.record_of(table).name)
             found = None
-            if isinstance(release, TableOfCounts):
+            if release is not None:
                 domain = self._domains[table]
                 found = join(f"{table}: ", domain, release, self.drawn.counted)
             self._joins[table] = found
@@ -181,7 +179,7 @@ class BundleReader:
     @cached_property
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table."""
-        several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
+        several = tables_of_counts(self.plan.built).values()
         return {release.table_name(d): d for release in several for d in release.domains}
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
@@ -189,9 +187,9 @@ class BundleReader:
         if found is not None:
             value, variance = found.sum(factors)
             return Estimate(value, variance**0.5, found.draws)
-        release = self.plan.built[record.name]
-        if not isinstance(release, TableOfCounts):
-            raise InputError(f"{release.name}: its numbers cannot be added up")
+        release = tables_of_counts(self.plan.built).get(record.name)
+        if release is None:
+            raise InputError(f"{record.name}: its numbers cannot be added up")
         try:
             variance = release.sum_variance({table: factors})
         except ValueError as error:
@@ -256,10 +254,9 @@ class BundleReader:
         """
         formula, family = meant(self.plan, formula, family)
         name, made = self.drawn.fit(formula, family)
-        source = self.plan.of_period[name]
-        if isinstance(source, MeasuredModel):
+        if made.way == DIRECTLY:
             return made
-        if not isinstance(source, Moments):
+        if made.way == TABLES:
             made = replace(made, notes=(*made.notes, *measured_means(self.plan, formula)))
         return replace(made, notes=(*made.notes, *wider(self.plan, name, made)))
 

@@ -24,10 +24,9 @@ from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.abilities import Samplable, blocks_of, drawn_of_period
 from dpcore.releases.base import Release, post_processing_generator
-from dpcore.releases.counts.heaping import Heaping
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.counts.unit import TableOfCounts, tables_of_counts
 from dpcore.releases.table import Table, TableColumn
-from dpcore.synthesis.column import ColumnDensity, ColumnValues, wide_cells
+from dpcore.synthesis.column import ColumnDensity, inside_bins, wide_cells
 from dpcore.synthesis.decode import decode_records
 from schemas.bundle.grades import FEWEST, NOT_MEASURED, ROUGHLY, WITHIN, grade
 from schemas.bundle.manifest import Understated
@@ -333,10 +332,7 @@ def record_blocks(
     within, of_choice = post_processing_generator(noisy).spawn(2)
     refining = synthesis.refining(plan.of_period)
     densities = {
-        column: ColumnValues.of(finer, draws(finer.name), column)
-        if isinstance(finer, Heaping)
-        else ColumnDensity.of(finer, draws(finer.name), column)
-        for column, finer in refining.items()
+        column: inside_bins(finer, draws(finer.name), column) for column, finer in refining.items()
     }
     if codes is None:
         domain, blocks = sampler.sample_blocks(noisy, synthesis.rows if rows is None else rows)
@@ -372,17 +368,17 @@ def _targets(
 ) -> tuple[list[str], list[Target]]:
     """The other releases that count columns of the records, and their tables for these codes."""
     followed, targets = list[str](), list[Target]()
-    if plan.linked or not isinstance(sampler, TableOfCounts) or not len(codes):
+    counting = tables_of_counts(plan.of_period)
+    own = counting.get(sampler.name)
+    if plan.linked or own is None or not len(codes):
         return followed, targets
     axes = {
         axis.name: (place, axis)
         for place, axis in enumerate(sampler.domain.axes)
         if len(read_columns(axis)) == 1  # relations of columns are no column of the records
     }
-    for release in plan.of_period.values():
-        if release.name == sampler.name or not isinstance(release, TableOfCounts):
-            continue
-        if release.unit != sampler.unit or release.adjacency.weighted:
+    for name, release in counting.items():
+        if name == sampler.name or release.unit != own.unit or release.adjacency.weighted:
             continue
         read = release.as_measured(draws(release.name))
         if (agreement := read.agreement()) is None:

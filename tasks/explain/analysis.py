@@ -17,13 +17,12 @@ from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.estimates.evidence import SimulatedEvidence
 from dpcore.estimates.model import INSIDE, Coefficient
 from dpcore.post.tables.joined import joined
-from dpcore.releases.models.model import MeasuredModel
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.survey.supposed import supposed_shares as typical_of
-from tasks.inference.fit import Fit, answering, fit, unanswered
+from tasks.inference.fit import DIRECTLY, Fit, answering, fit, unanswered
 from tasks.inference.measured import expect_measured
 
 FEWEST, MOST = 5_000, 50_000
@@ -47,8 +46,8 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     answers = answering(plan, formula)
     found = expect_measured(plan, partial(supposed_shares, plan), formula, family)
     if found:
-        alone = isinstance(plan.of_period[found[0]], MeasuredModel)
-        return found[0], found[1] if alone else _related(found[1])
+        name, made = found
+        return name, made if made.way == DIRECTLY else _related(made)
     if not answers:
         raise InputError(unanswered(plan))
     measured = [each.as_supposed(supposed_shares(plan, each.domain)) for each in answers]
@@ -176,7 +175,7 @@ def _text(plan: Plan, formula: str, family: str, name: str, found: Fit) -> str:
         f" {c.standard_error:10.3g} {_ratio(c):17.2g}"
         for c in found.coefficients
     ]
-    within = "two" if isinstance(plan.of_period[name], MeasuredModel) else "three"
+    within = "two" if found.way == DIRECTLY else "three"
     lines.append(
         "These errors are for independent columns with distributions that are typical for their"
         f" bounds. The last column is usually right within a factor of {within}; a term above 10 may"

@@ -8,10 +8,10 @@ from math import isfinite
 from typing import Any
 
 from dpcore.accounting.budget import Budget, decimal_text, total
+from dpcore.releases.abilities import ColumnSearch
 from dpcore.releases.base import Release
-from dpcore.releases.counts.found import FoundCategories
-from dpcore.releases.counts.unit import TableOfCounts
-from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.counts.unit import tables_of_counts
+from dpcore.releases.models.model import models_of
 from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
@@ -41,6 +41,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
 
 def error_rows(plan: Plan) -> list[dict[str, str]]:
     """One row per error statement of each release; widths for models are in a separate table."""
+    models = models_of(plan.built)
     return [
         {
             "release": name,
@@ -49,7 +50,7 @@ def error_rows(plan: Plan) -> list[dict[str, str]]:
             "note": error.note,
         }
         for name, release in plan.built.items()
-        if not isinstance(release, MeasuredModel)
+        if name not in models
         for error in release.expected_error()
     ]
 
@@ -204,8 +205,8 @@ def explanation(
 def _numbers(release: Release) -> int:
     """The number of noisy values."""
     # A search adds noise to the count of every possible text, but publishes at most these.
-    if isinstance(release, FoundCategories):
-        return len(release.categories)
+    if isinstance(release, ColumnSearch):
+        return sum(domain.size for domain in release.domains)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 
@@ -219,9 +220,8 @@ def known_text(plan: Plan) -> list[str]:
     """A line on releases that measure only the number of records, although it is public."""
     known = [
         release.name
-        for release in plan.built.values()
-        if isinstance(release, TableOfCounts)
-        and release.domain.size == 1
+        for release in tables_of_counts(plan.built).values()
+        if release.domain.size == 1
         and release.adjacency.public_rows
         and not release.adjacency.weighted
     ]

@@ -8,11 +8,8 @@ from statistics import median
 
 from dpcore.advice.records import CLEARLY, record_distances
 from dpcore.advice.usable import graded_distances
-from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.abilities import JudgesRecords
 from dpcore.releases.tables.criteria import Distance
-from dpcore.releases.tables.microdata import Microdata
-from dpcore.releases.tables.quality import RecordQuality
 from schemas.plan import Plan
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
@@ -27,17 +24,18 @@ def records_text(plan: Plan) -> Iterator[str]:
     for i, section in enumerate(plan.releases):
         drawn = any(table.from_ == section.name for table in plan.synthesis)
         release = plan.built[section.name]
-        if not (drawn and isinstance(section, MicrodataSection) and isinstance(release, Microdata)):
+        if not (drawn and isinstance(section, MicrodataSection)):
             continue
         # Records of two columns follow their only table, whatever release it is in.
         if plan.linked or plan.series or len(release.domain.axes) < 3:
             continue
+        if (ours := record_distances(release)) is None:
+            continue
         keys = {"kind": "histogram", "name": section.name, "columns": section.columns}
         histogram = HistogramSection.model_validate(keys | {"bins": section.bins})
         joint = plan.release(histogram, plan.shares[i])
-        assert isinstance(joint, Histogram)
-        ours, theirs = record_distances(release), record_distances(joint)
-        if ours and theirs and theirs[3] < CLEARLY * ours[3]:
+        theirs = record_distances(joint)
+        if theirs and theirs[3] < CLEARLY * ours[3]:
             yield (
                 f"{section.name}: draw the records from a histogram instead, because all columns"
                 f" together have only {joint.domain.size} cells. In a simulation about {theirs[3]:.1%}"
@@ -49,18 +47,17 @@ def records_text(plan: Plan) -> Iterator[str]:
 def hardly_met(plan: Plan) -> Iterator[str]:
     """A line for each limit of a distance that is far below the expected error of the records."""
     for judge in plan.built.values():
-        if not isinstance(judge, RecordQuality):
+        if not isinstance(judge, JudgesRecords):
             continue
         name = next(table.from_ for table in plan.synthesis if table.name == judge.of)
         source = plan.built[name]
-        if not isinstance(source, Microdata | CompressedMicrodata):
-            continue
         shares = supposed_shares(plan, source.domain)
         for each in judge.criteria:
             if not isinstance(each, Distance) or any(len(names) < 2 for names in each.sets):
                 continue
             own = () if len(each.sets) > 1 else each.sets
-            expected = min(median(apart for apart, _ in graded_distances(source, shares, own)), 1.0)
+            graded = graded_distances(source, shares, own)
+            expected = min(median(apart for apart, _ in graded), 1.0) if graded else 0.0
             if each.at_most < FAR * expected:
                 yield (
                     f"{judge.name}: {judge.of} will hardly meet the limit {each.at_most:g} of the"

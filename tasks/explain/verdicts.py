@@ -20,6 +20,7 @@ from dpcore.accounting.budget import decimal_text
 from dpcore.advice.usable import (
     GOOD,
     VERDICTS,
+    error_scales,
     graded_distances,
     hidden_terms,
     in_words,
@@ -30,10 +31,7 @@ from dpcore.advice.usable import (
 from dpcore.errors import InputError
 from dpcore.releases.abilities import of_period
 from dpcore.releases.base import Release
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import MarginTables
-from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
@@ -83,8 +81,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
 
 def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
     shares = supposed_shares(plan.columns, read_axes(built))
-    if isinstance(built, Microdata | CompressedMicrodata):
-        distances = graded_distances(built, shares)
+    if distances := graded_distances(built, shares):
         says, split = _verdict_on_tables(distances), _split(distances)
         words, known = _of_tables(distances, split), _enough(plan, name, says)
         yield Verdict(name, says, words, built.finer, *known, split)
@@ -93,9 +90,8 @@ def _of_release(plan: Plan, name: str, built: Release) -> Iterator[Verdict]:
     if error is None:
         return
     says, hidden = verdict(error), hidden_terms(built, shares)
-    # Unless noise hides a term, a measured model's error at other budgets follows from this one,
-    # without a search; for groups, noise may hide their sizes.
-    scales = isinstance(built, MeasuredModel) and built.groups == 1 and not hidden
+    # Then the error at other budgets follows from this one, without a search.
+    scales = error_scales(built) and not hidden
     if says != GOOD_WORD and scales and math.isfinite(error):
         known = _at_least(_scaled(plan, error / GOOD)), GOOD_WORD
     else:
@@ -156,12 +152,11 @@ def _at_least(loss: float) -> Fraction | None:
 
 def _reaches(plan: Plan, aim: str, release: Release) -> bool:
     built = of_period(release)
-    if isinstance(built, Microdata | CompressedMicrodata):
-        says = _verdict_on_tables(
-            graded_distances(built, supposed_shares(plan.columns, read_axes(built)))
-        )
+    shares = supposed_shares(plan.columns, read_axes(built))
+    if distances := graded_distances(built, shares):
+        says = _verdict_on_tables(distances)
     else:
-        error = relative_error(built, supposed_shares(plan.columns, read_axes(built)))
+        error = relative_error(built, shares)
         says = NOT_USABLE if error is None else verdict(error)
     return VERDICTS.index(says) >= VERDICTS.index(aim)
 

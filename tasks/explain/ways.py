@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from dpcore.accounting.budget import total
 from dpcore.errors import InputError
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.moments import Moments
+from dpcore.releases.models.model import models_of
 from schemas.first_plan.opened import PlannedUse, SmallerDraft, described
 from schemas.first_plan.wishes import Said, Wish
 from schemas.plan import Plan
@@ -23,8 +22,7 @@ from schemas.releases.formulas import CONSTANT, WORD
 from schemas.survey.columns import CategoricalColumn
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.explain.tables import text_table
-
-DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
+from tasks.inference.fit import DIRECTLY, MOMENTS, TABLES, WAYS
 
 CLEARLY = 1.5
 """Intervals of another method are clearly narrower if they are narrower by this factor."""
@@ -53,48 +51,40 @@ def model_widths(plan: Plan) -> list[Widths]:
     found, answering = [], set[str]()
     for formula, family in _questions(plan):
         try:
-            name, width = _width(plan, formula, family)
+            name, way, width = _width(plan, formula, family)
         except InputError:  # the plan is refused when its models are checked
             continue
         answering.add(name)
-        found.append(Widths(formula, family, _way(plan, name), {_way(plan, name): width}, []))
+        found.append(Widths(formula, family, way, {way: width}, []))
     for way, other in _others(plan, found, answering):
         for each in found:
             if way != each.taken:
                 try:
-                    each.widths[way] = _width(other, each.formula, each.family)[1]
+                    each.widths[way] = _width(other, each.formula, each.family)[2]
                 except InputError:
                     continue
     return found
 
 
 def _questions(plan: Plan) -> Iterator[tuple[str, str]]:
-    for release in plan.of_period.values():
-        if isinstance(release, MeasuredModel):
-            yield release.formula, release.family
+    for release in models_of(plan.of_period).values():
+        yield release.formula, release.family
     for analysis in plan.analyses:
         yield analysis.formula, analysis.family
 
 
-def _way(plan: Plan, name: str) -> str:
-    release = plan.of_period[name]
-    if isinstance(release, MeasuredModel):
-        return DIRECTLY
-    return MOMENTS if isinstance(release, Moments) else TABLES
-
-
-def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
-    """The release that answers a model, and the width of its widest interval."""
+def _width(plan: Plan, formula: str, family: str) -> tuple[str, str, float]:
+    """The release that answers a model, by which method, and the width of its widest interval."""
     name, found = expected_fit(plan, formula, family)
     terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
     widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
     known = [each if math.isfinite(each) else math.inf for each in widths]
-    release = plan.of_period[name]
-    by_group = isinstance(release, MeasuredModel) and release.groups > 1
+    measured = models_of(plan.of_period).get(name)
+    by_group = measured is not None and measured.groups > 1
     seen = [each for each in known if math.isfinite(each)]
     if 2 * len(seen) < len(known) or (by_group and 2 * len(seen) > len(known)):
-        return name, median_high(known)
-    return name, max(seen)
+        return name, found.way, median_high(known)
+    return name, found.way, max(seen)
 
 
 def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tuple[str, Plan]]:

@@ -3,10 +3,9 @@
 from functools import reduce
 from operator import add
 
-from dpcore.releases.abilities import BLOCK
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.abilities import BLOCK, FitsRecords
+from dpcore.releases.counts.unit import tables_of_counts
 from dpcore.releases.table import MOST_FILES
-from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.work import Work
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
@@ -44,8 +43,7 @@ def work_of(plan: Plan) -> Work:
     parts += [release.work for release in plan.built.values()]
     parts += [
         Work(TABLE * min(len(release.domains), MOST_FILES))
-        for release in plan.built.values()
-        if isinstance(release, TableOfCounts)
+        for release in tables_of_counts(plan.built).values()
     ]
     for table in plan.synthesis:
         rows = table.rows or plan.rows
@@ -53,7 +51,7 @@ def work_of(plan: Plan) -> Work:
         parts.append(Work(READ * rows * columns, kept * columns))
         source = plan.of_period[table.from_]
         again = table.rows != source.rows or not source.adjacency.public_rows
-        if isinstance(source, FittedTables) and again:  # except records published as tables
+        if isinstance(source, FitsRecords) and again:  # except records published as tables
             model = source.model_seconds if plan.series else 0.0  # else fitted for the tables
             parts.append(Work(source.fit_seconds(rows) + model))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))

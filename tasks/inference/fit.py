@@ -17,16 +17,20 @@ from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
 from dpcore.estimates.model import Coefficient, fit_model
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.counts.unit import TableOfCounts, tables_of_counts
 from dpcore.suggestion import suggestion
 from schemas.plan import Plan
 from tasks.inference.designs import design_of, settled_by_cells
+
+DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
+"""What models are fitted to: sums that are measured for this model alone, for all linear models, or for
+no model."""
 
 
 @dataclass(frozen=True)
 class Fit:
     """A fitted model; printing it shows a table.  ``notes``: for the reader; they include ``assumes``:
-    the assumptions of sampling errors besides independent records.
+    the assumptions of sampling errors besides independent records.  ``way``: what it was fitted to.
     """
 
     formula: str
@@ -34,6 +38,7 @@ class Fit:
     coefficients: tuple[Coefficient, ...]
     notes: tuple[str, ...]
     assumes: tuple[str, ...] = ()
+    way: str = TABLES
 
     def assuming(self, assumes: tuple[str, ...]) -> Fit:
         return replace(self, notes=(*assumes, *self.notes), assumes=assumes)
@@ -73,6 +78,7 @@ def fit_of(
     names: Sequence[str],
     numbers: tuple[Floats, Floats, Floats],
     hidden: str,
+    way: str = TABLES,
 ) -> Fit:
     """A fit of terms; ``numbers``: (k,) values, sampling errors and privacy errors.
 
@@ -84,7 +90,7 @@ def fit_of(
     )
     unknown = [each.name for each in coefficients if not math.isfinite(each.standard_error)]
     notes = (f"{', '.join(unknown)}: {hidden}; these have no interval",) if unknown else ()
-    return Fit(formula, family, coefficients, notes)
+    return Fit(formula, family, coefficients, notes, way=way)
 
 
 def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
@@ -115,9 +121,9 @@ def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     named = {name for name in plan.record_columns if re.search(rf"\b{re.escape(name)}\b", formula)}
     known = [
         release
-        for release in plan.of_period.values()
-        if isinstance(release, TableOfCounts) and not release.adjacency.weighted
-        if release.as_measured(None).release.of_nothing is not None
+        for release in tables_of_counts(plan.of_period).values()
+        if not release.adjacency.weighted
+        and release.as_measured(None).release.of_nothing is not None
     ]
 
     def order(each: TableOfCounts) -> tuple[bool, bool, int, bool]:

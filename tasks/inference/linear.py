@@ -16,7 +16,7 @@ from dpcore.post.points import Points
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from schemas.plan import Plan
 from tasks.inference.designs import numbers_of
-from tasks.inference.fit import Fit, answering, fit_of
+from tasks.inference.fit import MOMENTS, Fit, answering, fit_of
 
 EXACT = 1e-9
 """A term may differ from a sum of columns by this fraction of its size, because of rounding."""
@@ -76,4 +76,4 @@ def fit_points(
         found = points.regression(terms, response)
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
-    return fit_of(formula, "gaussian", names, found, HIDDEN)
+    return fit_of(formula, "gaussian", names, found, HIDDEN, MOMENTS)

@@ -16,17 +16,16 @@ from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
-from dpcore.releases.models.model import HIDDEN, MeasuredModel, ModelFit
+from dpcore.releases.abilities import StatesMeans
+from dpcore.releases.models.model import HIDDEN, MeasuredModel, ModelFit, models_of
 from dpcore.releases.models.terms import ModelTerms
-from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.first_plan.wishes import MODELS, event_category, named_family
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, terms_of
 from schemas.releases.model import ModelSection
 from schemas.survey.columns import CategoricalColumn
-from tasks.inference.fit import Fit, answering, fit_of, unanswered
+from tasks.inference.fit import DIRECTLY, Fit, answering, fit_of, unanswered
 from tasks.inference.linear import fit_moments
 
 Draws = Callable[[str], Noisy]
@@ -58,8 +57,8 @@ def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
     if family in ("", "binomial"):
         event = _about_event(plan, formula)
         formula, family = event or formula, "binomial" if event else family
-    for release in plan.of_period.values():
-        if not isinstance(release, MeasuredModel) or family not in (None, "", release.family):
+    for release in models_of(plan.of_period).values():
+        if family not in (None, "", release.family):
             continue
         if same := _in_words_of(release, formula):
             return same.formula, release.family
@@ -115,19 +114,18 @@ def _answer(
     fitted: Callable[[MeasuredModel], ModelFit],
     points_of: Callable[[Moments], Points],
 ) -> tuple[str, Fit] | None:
-    models = list[str]()
-    for release in plan.of_period.values():
-        if isinstance(release, MeasuredModel):
-            models.append(f"{release.formula} ({release.family})")
-            if family == release.family and (same := _in_words_of(release, formula)):
-                answer = fitted(release).changed(same.change)
-                answer = answer._replace(values=answer.values + same.added)
-                assumed = *release.design.assumed, *plan.cut_off
-                return release.name, _fit_of(same, family, answer).assuming(assumed)
+    models = models_of(plan.of_period)
+    for name, release in models.items():
+        if family == release.family and (same := _in_words_of(release, formula)):
+            answer = fitted(release).changed(same.change)
+            answer = answer._replace(values=answer.values + same.added)
+            assumed = *release.design.assumed, *plan.cut_off
+            return name, _fit_of(same, family, answer).assuming(assumed)
     found = fit_moments(plan, points_of, formula, family)
     if found is None and models and not answering(plan):
+        measured = (f"{each.formula} ({each.family})" for each in models.values())
         raise InputError(
-            f"{formula}: this model was not measured; what was measured: {'; '.join(models)}. Nothing"
+            f"{formula}: this model was not measured; what was measured: {'; '.join(measured)}. Nothing"
             f" else answers: {unanswered(plan)}"
         )
     return found
@@ -144,8 +142,7 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         section = ModelSection.model_validate(keys)
         answers = plan.of_period[name]
         asked = section.release(replace(plan.facts, rows=answers.rows), answers.share)
-        assert isinstance(asked, MeasuredModel)
-        direct = asked.width_ratio
+        direct = asked.expected_error()[0].value  # relative to the width without noise
     except ValueError:  # a formula that is not valid in a plan, or a budget without beta
         return []
     if not here:
@@ -176,7 +173,7 @@ def measured_means(plan: Plan, formula: str) -> list[str]:
         f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), with"
         " intervals for privacy noise only"
         for release in plan.built.values()
-        if isinstance(release, Mean | RatioMean)
+        if isinstance(release, StatesMeans)
         for *by, column in [release.domain.names]
         if column == response and all(name in terms for name in by)
     ]
@@ -185,7 +182,9 @@ def measured_means(plan: Plan, formula: str) -> list[str]:
 def _fit_of(same: _SameModel, family: str, found: ModelFit) -> Fit:
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
-    return fit_of(same.formula, family, same.names, (found.values, sampling, privacy), HIDDEN)
+    return fit_of(
+        same.formula, family, same.names, (found.values, sampling, privacy), HIDDEN, DIRECTLY
+    )
 
 
 def _in_words_of(release: MeasuredModel, formula: str) -> _SameModel | None:

@@ -53,8 +53,8 @@ def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Dra
 
 def draw_coefficients(source: Source) -> Drawn:
     """A model measured directly."""
-    release, file = source.release, source.record.tables[0]
-    assert isinstance(release, MeasuredModel)
+    release: MeasuredModel = source.charted
+    file = source.record.tables[0]
     notes = [each.statement for each in file.uncertainty]
     columns = source.plan.described_columns
     return _drawn(source.read(file), release.formula, release.family, file.path, notes, columns)

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.mechanisms import DiscreteLaplace
-from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.numbers.ratio_mean import RatioMean
+from dpcore.releases.abilities import StatesMeans
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
 from tasks.report.cells import read_labels, written
@@ -90,31 +89,31 @@ def releases_of_means(sources: Sequence[Source]) -> list[Source]:
     return [
         source
         for source in sources
-        if isinstance(release := source.release, RatioMean | Mean)
+        if isinstance(release := source.release, StatesMeans)
         and isinstance(release.mechanism, DiscreteLaplace)
     ]
 
 
 def number_of_means(source: Source) -> int:
-    release = source.release
-    return release.groups if isinstance(release, RatioMean) else 1
+    means: StatesMeans = source.charted
+    return means.groups
 
 
 def answer_of_means(source: Source, chance: float) -> Statement:
     """The answer from one release; each interval misses with probability at most ``chance``."""
-    release, columns = source.release, source.plan.described_columns
-    assert isinstance(release, RatioMean | Mean)
+    means: StatesMeans = source.charted
+    columns = source.plan.described_columns
     found = source.read(source.record.tables[0])
-    by = [axis.name for axis in release.domain.axes[:-1]]
+    *by, averaged = source.release.domain.names
     labels = [read_labels(found, name, columns, category) for name in by]
     numbers = [found[name].astype(float) for name in ("mean", "standard_error")]
-    ends = release.intervals(source.noisy, 1 - chance)
+    ends = means.intervals(source.noisy, 1 - chance)
     groups = []
     for i, (mean, error, low, high) in enumerate(zip(*numbers, *ends, strict=True)):
         if math.isfinite(mean) and math.isfinite(error):
             pairs = zip(by, labels, strict=True)
             group = " and ".join(has_value(columns, name, of[i]) for name, of in pairs)
-            of_column = columns[release.grid.name]
+            of_column = columns[averaged]
             told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
             groups.append(told)
     title = headed(source.plan.section(source.record.name))

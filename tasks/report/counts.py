@@ -15,7 +15,7 @@ from dpcore.arrays import Booleans
 from dpcore.domain.domain import Domain
 from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
-from dpcore.releases.counts.unit import RECORDS, TableOfCounts, Unit
+from dpcore.releases.counts.unit import RECORDS, Unit, tables_of_counts
 from schemas.bundle.table_file import TableFile
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.bars import Bar, bars
@@ -210,6 +210,7 @@ def noisy_columns(source: Source) -> list[CountTable]:
     if not isinstance(release, Samplable):
         return []
     columns, unit = source.plan.described_columns, source.unit
+    own = tables_of_counts(source.plan.of_period).get(source.record.name)
     for axis in release.domain.axes:
         if axis.size > LARGEST_SIDE:
             continue
@@ -220,7 +221,7 @@ def noisy_columns(source: Source) -> list[CountTable]:
             CountTable.of_axis(axis, value, error, columns, unit), whole=_whole(source)
         )
         alone, counted = Domain((axis,)), [*source.counted]
-        best = join("", alone, release, counted) if isinstance(release, TableOfCounts) else None
+        best = join("", alone, own, counted) if own is not None else None
         if best is not None and len(best.sources) > 1:
             value, errors, lower, upper = best.columns
             number = f"{unit.number} estimated from all releases"

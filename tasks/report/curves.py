@@ -30,8 +30,8 @@ Rows = Mapping[str, NDArray[Any]]
 
 def draw_curves(source: Source) -> Drawn:
     """Charts of the grid of one column for each group. Grids of two columns have no picture."""
-    release, table = source.release, source.read(source.record.tables[0])
-    assert isinstance(release, DensityOfParts)
+    release: DensityOfParts = source.charted
+    table = source.read(source.record.tables[0])
     columns, (name, *others) = source.plan.described_columns, release.each.domain.names
     if others:
         return Drawn()
@@ -47,7 +47,7 @@ def draw_curves(source: Source) -> Drawn:
     y = Axis("Share of the group's records per unit", low=0.0, high=highest)
     says = (
         "Lines: noisy estimates, all on one scale. Shaded bands: 90% intervals for the exact kernel"
-        f" estimates at each point{notes_on(release.each)}{_left_out(groups, known)}"
+        f" estimates at each point{notes_on(release.smooth)}{_left_out(groups, known)}"
     )
 
     def curve(rows: Rows) -> CurveWithBand:
@@ -68,8 +68,8 @@ def draw_curves(source: Source) -> Drawn:
 
 def draw_mean_curves(source: Source) -> Drawn:
     """The published points of each mean curve, joined by straight lines."""
-    release, section = source.release, source.plan.section(source.record.name)
-    assert isinstance(release, MeanCurve)
+    release: MeanCurve = source.charted
+    section = source.plan.section(source.record.name)
     assert isinstance(section, MeanCurveSection)
     columns, by = source.plan.described_columns, release.by.names
     table, file = source.read(source.record.tables[0]), source.record.tables[0]

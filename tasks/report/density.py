@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.releases.base import Release
+from dpcore.domain.axes import Grid
 from dpcore.releases.densities.answered import AnsweredRelease
-from dpcore.releases.densities.parts import DensityOfParts
-from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.table import UNKNOWN
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import CurveWithBand, band, enlarged
@@ -45,7 +43,7 @@ def draw_curve(source: Source) -> Drawn:
         )
         return Drawn(notes=[f"{title}: no value, {UNKNOWN}."])
     if len(names) == 1:
-        columns, notes = source.plan.described_columns, notes_on(source.release)
+        columns, notes = source.plan.described_columns, notes_on(source.charted.smooth)
         drawn = _one_column(table, names[0], columns, notes)
         return Drawn(drawn, setting_drawn(source), tables=_at_points(source, names[0], columns))
     if len(names) > 2:
@@ -57,7 +55,8 @@ def draw_curve(source: Source) -> Drawn:
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
     """Tables of the records at values that are counted separately."""
-    if not isinstance(source.release, DensityOfParts):
+    axis = source.release.domain.axes[-1]
+    if not (isinstance(axis, Grid) and axis.points and source.charted.counts_points):
         return []
     file = source.record.tables[-1]
     table = source.read(file)
@@ -77,11 +76,8 @@ def hidden_rows(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return np.asarray(np.isnan(table["estimate"]))
 
 
-def notes_on(release: Release) -> str:
+def notes_on(smooth: AnsweredRelease) -> str:
     """Notes on the divisor of all values, and on the scale if values were transformed."""
-    smooth = release.smooth if isinstance(release, TunedDensity) else release
-    smooth = smooth.each if isinstance(smooth, DensityOfParts) else smooth
-    assert isinstance(smooth, AnsweredRelease)
     divided = (
         f". Values are divided by the noisy number of {smooth.of_rows}; errors include its noise"
     )

@@ -29,7 +29,7 @@ from dpcore.estimates.selected import (
     telling_share,
 )
 from dpcore.model_formula import ModelFormula
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.counts.unit import TableOfCounts, tables_of_counts
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.model import ModelSection
@@ -179,9 +179,9 @@ def _merged(sources: Sequence[Source]) -> dict[str, tuple[Axis, Integers]]:
     """By column, the axis whose cells a release merged into groups, and their groups."""
     found: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
-        assert isinstance(source.release, TableOfCounts)
-        axes = source.release.domain.axes
-        for place, groups in source.release.as_measured(source.noisy).groups.items():
+        release: TableOfCounts = source.charted
+        axes = release.domain.axes
+        for place, groups in release.as_measured(source.noisy).groups.items():
             found.setdefault(axes[place].name, (axes[place], groups))
     return found
 
@@ -243,14 +243,14 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
 def _plain(source: Source) -> bool:
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
-    release = source.release
-    return release.chart == "cells" and known and isinstance(release, TableOfCounts)
+    counts = source.record.name in tables_of_counts(source.plan.built)
+    return counts and known and source.release.chart == "cells"
 
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
     """Yield a release's tables of one and two columns, if their errors are known."""
-    assert isinstance(source.release, TableOfCounts)
-    read = source.release.as_measured(source.noisy)
+    release: TableOfCounts = source.charted
+    read = release.as_measured(source.noisy)
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian

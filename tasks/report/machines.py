@@ -40,10 +40,9 @@ class Along:
 
 def draw_features(source: Source) -> Drawn:
     """The predictions of a kernel machine along each feature."""
-    release, table = source.release, source.read(source.record.tables[0])
-    if isinstance(release, TunedMachine):
-        release, _ = release.settled(source.noisy)
-    assert isinstance(release, KernelMachine)
+    machine: KernelMachine | TunedMachine = source.charted
+    release, _ = machine.settled(source.noisy)
+    table = source.read(source.record.tables[0])
     half, boundary = TWO_SIDED * release.output_stddev, release.boundary
     positions = [scaled_positions(axis) for axis in release.feature_axes]
     matrix = np.column_stack([v for name, v in table.items() if name.startswith("w_")])
@@ -72,8 +71,7 @@ def draw_features(source: Source) -> Drawn:
 
 def draw_predictions(source: Source) -> Drawn:
     """The decision value along each feature of a classifier by noisy gradients."""
-    release = source.release
-    assert isinstance(release, GradientClassifier)
+    release: GradientClassifier = source.charted
     middles = release.middles(source.noisy)
 
     def at(codes: Integers) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpcore.estimates.selected import deviations
 from dpcore.model_formula import ModelFormula
-from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.models.model import models_of
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, plain_name
@@ -98,9 +98,9 @@ def answers_of_models(
 
 
 def _models(plan: Plan, manifest: Manifest, bundle: Path) -> Iterator[Model]:
-    for record in () if plan.series else manifest.releases:
-        release = plan.built[record.name]
-        if isinstance(release, MeasuredModel):
+    measured = models_of({} if plan.series else plan.built)
+    for record in manifest.releases:
+        if (release := measured.get(record.name)) is not None:
             of = headed(plan.section(record.name)), release.formula, release.family
             yield _model(*of, read_columns(bundle, record.tables[0]))
     for each in manifest.analyses:

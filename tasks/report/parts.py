@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from dpcore.estimates.joined import DrawnRelease
 from dpcore.line.statistic import Noisy
-from dpcore.releases.abilities import drawn_of_period, of_period
+from dpcore.releases.abilities import DrawsSetting, drawn_of_period, of_period
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
-from dpcore.releases.tuned import TunedRelease
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.bundle.table_file import TableFile
@@ -105,6 +104,12 @@ class Source:
         return self.plan.built[self.record.name]
 
     @property
+    def charted(self) -> Any:
+        """The same release for the function of its chart, which names the class that it reads; every
+        release with this chart has the same members."""
+        return self.release
+
+    @property
     def of_period(self) -> Release:
         """The release from which records are drawn (``abilities.of_period``)."""
         return of_period(self.release)
@@ -126,9 +131,10 @@ class Source:
 
 def setting_drawn(source: Source) -> list[str]:
     """Notes on a setting that was drawn from the records, and on its cost; otherwise empty."""
-    if not isinstance(source.release, TunedRelease):
+    release = source.release
+    if not isinstance(release, DrawsSetting):
         return []
-    setting, facts = source.release.setting, source.record.facts
+    setting, facts = release.setting, source.record.facts
     choice, values = facts[f"{setting}_choice"], facts.get("bandwidths", facts.get(setting))
     each = values.items() if isinstance(values, Mapping) else [("", values)]
     shown = ", ".join(f"{value:.3g}{name and f' of {name}'}" for name, value in each)

@@ -16,8 +16,7 @@ MOST_REGIONS = 60
 
 def draw_regions(source: Source) -> Drawn:
     """Charts of the levels that fit on a page, and a list of all levels."""
-    release = source.release
-    assert isinstance(release, Hierarchy)
+    release: Hierarchy = source.charted
     figures: list[Figure] = []
     for level, file in zip(release.measured, source.record.tables, strict=True):
         if level == 0 and release.width > 1:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from dpcore.estimates.design import cells_of
-from dpcore.releases.abilities import Samplable
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.counts.unit import tables_of_counts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
 from tasks.charts.bars import bars
@@ -38,8 +37,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         (noisy, counts * ((source.plan.rows if public else float(noisy.value.sum())) / drawn))
         for noisy, counts in zip(noisy_tables, counted, strict=True)
     ]
-    release = source.of_period
-    assert isinstance(release, Samplable)
+    table = next(each for each in source.plan.synthesis if each.name == record.name)
+    release = table.source(source.plan.of_period)
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     warnings = [*excluded_by_plan(supported), record.warning]
@@ -93,9 +92,8 @@ def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
     """Releases that count columns of the records, but are not followed by the records."""
     return [
         release.name
-        for release in source.plan.of_period.values()
-        if isinstance(release, TableOfCounts)
-        and {*release.domain.names} <= {*source.of_period.domain.names}
+        for release in tables_of_counts(source.plan.of_period).values()
+        if {*release.domain.names} <= {*source.of_period.domain.names}
         and release.name not in {record.source, *record.followed}
     ]
 

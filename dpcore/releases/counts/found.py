@@ -51,6 +51,7 @@ class FoundCategories(Release):
 
     chart = "cells"
     statistics = ("noisy_count", "standard_error", *ENDS)
+    counts_units = True
     finer = "a larger share of the budget, or a larger beta"
 
     def __post_init__(self) -> None:

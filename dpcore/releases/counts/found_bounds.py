@@ -42,6 +42,7 @@ class FoundBounds(Histogram):
     """A histogram of ranges; numbers beyond ``LARGEST`` are moved there."""
 
     finer = "a larger share of the budget"
+    counts_units = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +77,9 @@ class FoundBounds(Histogram):
         needed = f"units that a range needs to be within the bounds with probability {FOUND:.0%}"
         note = "only one record of each unit is counted"
         return ErrorStatement(needed, self.needed, note), *super().expected_error()
+
+    def in_series(self) -> None:
+        """None, because a search is made once."""
 
     def agreement(self, noisy: Noisy) -> Agreement | None:
         """None, because other tables may count all records of a unit."""

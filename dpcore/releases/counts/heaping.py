@@ -37,7 +37,8 @@ from dpcore.domain.words import summed
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.records.shrinkage import kept_beside
-from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement, Release
+from dpcore.releases.abilities import Refining
+from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement
 from dpcore.releases.counts.unit import RECORDS
 from dpcore.releases.table import (
     ENDS,
@@ -61,7 +62,7 @@ ROUNDNESS = ("size_from", "size_to", "multiple_of", "values")
 
 
 @dataclass(frozen=True)
-class Heaping(Release):
+class Heaping(Refining):
     """Values of columns that many records share, and how round other values are."""
 
     values: tuple[StepValues, ...] = ()

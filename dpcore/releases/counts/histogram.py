@@ -22,7 +22,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.count_interval import Accepted, count_interval
-from dpcore.post.tables.margins import Margin
+from dpcore.post.tables.margins import Attributes, Margin
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
 from dpcore.releases.abilities import Samplable, blocks_of
@@ -68,6 +68,15 @@ class Histogram(TableOfCounts, Samplable):
                 " mechanism thresholded-laplace, or fewer columns or bins"
             )
         return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
+
+    @property
+    def tables(self) -> tuple[Attributes, ...]:
+        """The sets of columns that every draw measures."""
+        return (tuple(range(len(self.domain.axes))),)
+
+    def in_series(self) -> Histogram | None:
+        """The release that each run of a series counts."""
+        return self
 
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.dense())

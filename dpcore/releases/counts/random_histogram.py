@@ -39,6 +39,9 @@ class RandomHistogram(Histogram):
             self.share, self.domain.size, self.l1_sensitivity, self.rows, self.exact_below
         )
 
+    def in_series(self) -> None:
+        """None, because some counts have no noise."""
+
     def promises(self, near: Tally, far: Tally) -> bool:
         """Whether every count that differs between the tables gets noise in both."""
         before, after = near.dense(), far.dense()

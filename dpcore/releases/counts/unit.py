@@ -259,3 +259,8 @@ class TableOfCounts(Release):
     def scaled_margin(self, steps: Floats, stddev: float) -> tuple[Floats, float]:
         """A supported margin and its error, in published numbers."""
         return self.unit.scaled(steps), self.unit.scaled(stddev)
+
+
+def tables_of_counts(releases: Mapping[str, Release]) -> dict[str, TableOfCounts]:
+    """The releases of counts among several, by name."""
+    return {name: each for name, each in releases.items() if isinstance(each, TableOfCounts)}

@@ -46,6 +46,8 @@ class AnsweredRelease(Release):
     grouped: bool = field(default=False, kw_only=True)
     law: DiscreteGaussian | None = field(default=None, kw_only=True)
 
+    counts_points = False
+
     def gaussian(self, size: int, squared: Fraction) -> DiscreteGaussian:
         """The noise for ``size`` numbers whose squared sensitivity is ``squared``."""
         if self.law is None:
@@ -74,6 +76,11 @@ class AnsweredRelease(Release):
         return any(
             axis.size > own.size for axis, own in zip(self.domain.axes, self.axes, strict=True)
         )
+
+    @property
+    def smooth(self) -> AnsweredRelease:
+        """The release that describes the published function: of one group, at the smallest bandwidth."""
+        return self
 
     @property
     def counts_mass(self) -> bool:

@@ -118,6 +118,10 @@ class DensityOfParts(EstimatesDensity, Samplable):
             grouped=True,
         )
 
+    @property
+    def smooth(self) -> Density:
+        return self.each
+
     @cached_property
     def by(self) -> Domain:
         """The columns that define the groups."""

@@ -44,7 +44,8 @@ from dpcore.machines.losses import Loss
 from dpcore.machines.newton import LEAST_REGULARISATION, train
 from dpcore.machines.sensitivity import weight_sensitivity
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.base import Release, named_points
+from dpcore.releases.abilities import Trained
+from dpcore.releases.base import named_points
 from dpcore.releases.machines.features import (
     coordinate_names,
     coordinates,
@@ -64,7 +65,7 @@ MARGIN = 8
 
 
 @dataclass(frozen=True)
-class KernelMachine(Release):
+class KernelMachine(Trained):
     """A kernel machine that predicts the last axis of the domain from the other axes.
 
     ``bandwidths``: of the Gaussian kernel, one per feature; ``regularisation``: lambda in mean loss +
@@ -202,6 +203,10 @@ class KernelMachine(Release):
         given = named_points(points, tuple(axis.name for axis in self.feature_axes))
         scaled = [scaled_values(axis, v) for axis, v in zip(self.feature_axes, given, strict=True)]
         return self.decide(noisy, np.column_stack(scaled))
+
+    def settled(self, noisy: Noisy) -> tuple[KernelMachine, Noisy]:
+        """The machine and its draw: it has no setting that is drawn first."""
+        return self, noisy
 
     @abstractmethod
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:

@@ -47,6 +47,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.machines.features import KAPPA
 from dpcore.machines.sensitivity import default_gap
 from dpcore.mechanisms.exponential import ExponentialMechanism, relative_scores
+from dpcore.releases.abilities import Trained
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import LEVEL
@@ -100,7 +101,7 @@ class LeastLoss:
 
 
 @dataclass(frozen=True)
-class TunedMachine(TunedRelease[KernelMachine]):
+class TunedMachine(TunedRelease[KernelMachine], Trained):
     """A machine at a chosen lambda; ``machine``: at the smallest candidate; ``candidates``: ascending.
 
     The rows and the share in ``machine`` are ignored.

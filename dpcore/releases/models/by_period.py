@@ -35,10 +35,8 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.series import QUANTITIES, YEAR, counted
 from dpcore.releases.abilities import RunOfSeries
-from dpcore.releases.base import ErrorStatement
+from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.table import REASON, Published, Table, TableColumn
 from dpcore.releases.work import Work
 
@@ -61,7 +59,7 @@ class EstimatesRun(RunOfSeries):
     only one period.  ``most``: how many periods a unit can be in; ``year``: the periods in a year.
     """
 
-    inner: MeasuredModel | Moments
+    inner: Release
     periods: int
     run: int
     most: int = 1
@@ -76,11 +74,11 @@ class EstimatesRun(RunOfSeries):
         self.factor.run(self.run)  # raises for a run that the series does not have
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> Factor:  # type: ignore[override]
         return each_alone(self.periods)
 
     @property
-    def of_period(self) -> MeasuredModel | Moments:
+    def of_period(self) -> Release:
         return self.inner
 
     @property

@@ -17,6 +17,7 @@ most over a step.  If b is at least ``MOST_BLUR`` the coefficient has no errors.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -130,6 +131,10 @@ class MeasuredModel(Release):
     family: Family
     terms: ModelTerms
     design: SurveyDesign = SIMPLE
+
+    @property
+    def counts_units(self) -> bool:
+        return not self.design.simple
 
     @property
     def groups(self) -> int:
@@ -393,6 +398,11 @@ class MeasuredModel(Release):
                 usual,
             ),
         )
+
+
+def models_of(releases: Mapping[str, Release]) -> dict[str, MeasuredModel]:
+    """The measured models among several releases, by name."""
+    return {name: each for name, each in releases.items() if isinstance(each, MeasuredModel)}
 
 
 def _least_known(inverse: Floats, least: float) -> tuple[Floats, Floats]:

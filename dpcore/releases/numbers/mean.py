@@ -159,6 +159,7 @@ class Mean(SumOverRecords):
     """The mean of the column."""
 
     finer = "narrower bounds"
+    groups = 1
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | SmoothLaplace:

@@ -199,6 +199,13 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         """The standard deviation of the drawn noise in a cell of groups."""
         return self.mechanism.again.stddev
 
+    def in_series(self) -> None:
+        """Refused, with the key of the plan to remove."""
+        raise ValueError(
+            "compress: remove it, because each period would merge different cells; use coarser bins or"
+            " fewer categories"
+        )
+
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords
 from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.count_errors import repeats
 from dpcore.post.tables.margins import Attributes, Margin, summed_to
-from dpcore.releases.abilities import Samplable, blocks_of
+from dpcore.releases.abilities import FitsRecords, blocks_of
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.replicates import agreed_again, replicate_generator
@@ -47,7 +48,7 @@ SIMULATED = 1000
 
 
 @dataclass(frozen=True)
-class FittedTables(AgreedTables, Samplable):
+class FittedTables(AgreedTables, FitsRecords):
     """Count tables over ``sets`` of positions in the domain, each ascending, and records.
 
     It combines a measurement (``measurement``) and a way to fit records to it (``fit``).  ``aim``: the
@@ -91,12 +92,20 @@ class FittedTables(AgreedTables, Samplable):
 
     @property
     def tables(self) -> tuple[Attributes, ...]:
-        """The sets of columns that every draw measures."""
         return self.measurement.sets
 
     @property
     def mechanism(self) -> Mechanism:
         return self.measurement.mechanism
+
+    def in_series(self) -> Self:
+        """The release that each run of a series counts: the noises of runs add up cell by cell, so all
+        tables get the same."""
+        if self.aim not in ("balanced", "records", None):
+            raise ValueError(
+                "optimise: remove it, because a series measures all tables with the same noise"
+            )
+        return replace(self, aim=None)
 
     def statistic(self, tally: Tally) -> Exact:
         names = self.domain.names
@@ -146,7 +155,6 @@ class FittedTables(AgreedTables, Samplable):
         return self.consistent_margins(noisy)
 
     def total(self, noisy: Noisy) -> int:
-        """The number of records: the public one, or an estimate from all tables, at least one."""
         if self.adjacency.public_rows:
             return self.rows
         return max(round(float(self.agreement(noisy).margin(()).table)), 1)
@@ -158,13 +166,7 @@ class FittedTables(AgreedTables, Samplable):
         return publishing(cells) + Work((1 + repeats(cells, SIMULATED)) * once)
 
     def fit_seconds(self, rows: int) -> float:
-        """CPU seconds for fitting this number of records."""
         return FITTED * math.sqrt(min(rows, LARGEST_FIT) * max(len(self.tables), 16))
-
-    @property
-    def model_seconds(self) -> float:
-        """CPU seconds before the fit of records."""
-        return 0.0
 
     def publish(self, noisy: Noisy) -> Published:
         agreed, total = self.consistent_margins(noisy), self.total(noisy)

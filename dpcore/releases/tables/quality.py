@@ -22,7 +22,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.abilities import Prepared
-from dpcore.releases.base import ErrorStatement
+from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS as INTERVAL
 from dpcore.releases.table import (
@@ -76,7 +76,7 @@ class RecordQuality(Prepared):
         """The release with these records."""
         return replace(self, records=records)
 
-    def counting(self, source: TableOfCounts, noisy: Noisy | None = None) -> RecordQuality:
+    def counting(self, source: Release, noisy: Noisy | None = None) -> RecordQuality:
         """The release with the number of rows that the source of the records measured.
 
         Before a draw this is the plan's guess, with the error of that number, from which follows
@@ -84,6 +84,7 @@ class RecordQuality(Prepared):
         """
         if self.adjacency.public_rows:
             return self
+        assert isinstance(source, TableOfCounts)
         agreement = source.as_measured(noisy).agreement()
         if agreement is None:
             raise ValueError(

@@ -39,7 +39,7 @@ from dpcore.post.series import QUANTITIES, YEAR, PeriodEstimates, combination, c
 from dpcore.releases.abilities import RunOfSeries
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     ENDS,
@@ -72,7 +72,7 @@ class SeriesRun(RunOfSeries):
     only one period.  ``tables``: the release of counts of records; ``year``: the periods in a year.
     """
 
-    tables: Histogram | MarginTables | Microdata
+    tables: TableOfCounts
     factor: Factor
     run: int
     year: int = YEAR
@@ -85,7 +85,7 @@ class SeriesRun(RunOfSeries):
         self.factor.run(self.run)  # refuses a run number outside the series
 
     @cached_property
-    def in_steps(self) -> Histogram | MarginTables:
+    def in_steps(self) -> TableOfCounts:
         """The release ``tables``, for weights in steps."""
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)

@@ -109,3 +109,10 @@ def test_a_table_with_a_known_number_of_occupied_cells_is_near_its_bound():
 def test_a_promise_that_no_bound_is_known_for_has_none():
     made = ThresholdedHistogram("h", domain(64), 1000, Budget.of("1", "1e-6"))
     assert least_errors(made) == []
+
+
+@pytest.mark.parametrize("kind", ["FoundBounds", "RandomCount", "RandomHistogram"])
+def test_a_kind_with_other_noise_does_not_inherit_a_bound(kind):
+    releases = [case.release for case in CASES.values() if type(case.release).__name__ == kind]
+    assert releases
+    assert not any(map(least_errors, releases))

@@ -7,7 +7,8 @@ import pytest
 from dpcore.advice.usable import GOOD, verdict
 from schemas.plan import load_plan
 from tasks.explain.verdicts import verdicts
-from tasks.explain.ways import DIRECTLY, MOMENTS, TABLES, model_widths, widths_text
+from tasks.explain.ways import model_widths, widths_text
+from tasks.inference.fit import DIRECTLY, MOMENTS, TABLES
 
 FORMULAS = ["income ~ age + sex", "income ~ children"]
 

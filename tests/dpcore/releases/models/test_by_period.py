@@ -13,6 +13,7 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
+from dpcore.releases.abilities import Replicable, RunOfSeries
 from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.terms import ModelTerms
@@ -38,6 +39,12 @@ def model() -> MeasuredModel:
 def run_of(inner, run: int, most: int = 1, domain: Domain | None = None) -> EstimatesRun:
     domain = domain or Domain((WAVES, *INSIDE.axes))
     return EstimatesRun("m", domain, ROWS, SHARE, inner, 3, run, most, year=2, adjacency=ADD_REMOVE)
+
+
+def test_a_run_of_estimates_uses_earlier_runs_and_has_no_replicates():
+    run = run_of(model(), 1)
+    assert isinstance(run, RunOfSeries)
+    assert not isinstance(run, Replicable)
 
 
 def codes(generator: np.random.Generator, mean: float, rows: int = ROWS) -> np.ndarray:
