@@ -154,18 +154,26 @@ def _copied(
         f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"
         " full"
     )
+    if (again := relation.again) is not None:
+        with suppress(duckdb.Error):
+            return copied(relation)
+        return call_guarded(lambda: copied(again()), DataError, message)
     if (given := relation.csv) is None:
         return call_guarded(lambda: copied(relation), DataError, message)
-    # First without a copy with uniform line ends, which costs a reading: most files need none.
-    with suppress(duckdb.Error):
-        return from_csv(given)
+    # First without a copy with uniform line ends, which costs a reading: most files need none. In a
+    # file of one column, an empty first line may be read in two ways.
+    if given.columns > 1:
+        with suppress(duckdb.Error):
+            return from_csv(given)
     file = plain = replace(given, path=workspace / LINES)
     try:
-        if call_guarded(lambda: with_one_line_end(given, plain.path, source), DataError, message):
-            with suppress(duckdb.Error):
-                return from_csv(plain)
-        else:
+        if not call_guarded(
+            lambda: with_one_line_end(given, plain.path, source), DataError, message
+        ):
             file = given
+        if file is plain or given.columns == 1:
+            with suppress(duckdb.Error):
+                return from_csv(file)
         used = {relation.columns[name][0] for name in sources(columns).values()}
         fault = call_guarded(lambda: csv_fault(file, used), DataError, message)
     finally:

@@ -8,6 +8,7 @@ for text or date, and is then read like a field of a CSV file.
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property, partial
@@ -57,15 +58,15 @@ class MemoryTable:
         """
         place, write = self.names.index(name), partial(written_each, wrong=wrong)
         if hasattr(self._table, "iloc"):  # pandas; its index is no column
-            return _of_pandas(self._table.iloc[:, place], write)
+            return _of_pandas(self._table.iloc[:, place], write, wrong)
         if hasattr(self._table, "get_column"):  # Polars
             series = self._table.get_column(name)
             known = str(series.dtype) not in ("Object", "Int128", "UInt128")
-            return _readable(series.to_arrow()) if known else write(series.to_list())
-        return _readable(self._arrow.column(place))
+            return readable(series.to_arrow(), wrong) if known else write(series.to_list())
+        return readable(self._arrow.column(place), wrong)
 
 
-def _of_pandas(series: Any, write: Write) -> Column:
+def _of_pandas(series: Any, write: Write, wrong: str | None) -> Column:
     kind = str(series.dtype)
     if kind == "category":
         codes = series.cat.codes.to_numpy()
@@ -75,24 +76,50 @@ def _of_pandas(series: Any, write: Write) -> Column:
     if kind == "float16":  # DuckDB cannot read it from Arrow
         return pa.Array.from_pandas(series.astype("float32"))
     try:
-        return _readable(pa.Array.from_pandas(series))
+        return readable(pa.Array.from_pandas(series), wrong)
     except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks
         return write(series)
 
 
-def _readable(column: Column) -> Column:
+def readable(column: Column, wrong: str | None = None) -> Column:
+    """A column in a type of which DuckDB reads every value by itself: no value makes it refuse others.
+
+    ``wrong``: the text for what cannot be text.
+    """
     if isinstance(column, pa.ChunkedArray):
-        chunks = [_readable(chunk) for chunk in column.chunks]
+        chunks = [readable(chunk, wrong) for chunk in column.chunks]
         return pa.chunked_array(chunks) if chunks else pa.nulls(0)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _readable(column.dictionary_decode())
+        return readable(column.dictionary_decode(), wrong)
+    if pa.types.is_timestamp(kind) and kind.tz and kind.unit in ("s", "ms"):
+        return column.cast(
+            pa.timestamp(kind.unit)
+        )  # the same instant; its microseconds may overflow
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _decoded(column, wrong or "")
+    if pa.types.is_duration(kind) or pa.types.is_nested(kind):  # of no use, and may overflow too
+        return pa.array([b""] * len(column), pa.binary(), mask=np.asarray(column.is_null()))
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
     if pa.types.is_decimal256(kind):  # DuckDB cannot read it; as text no digit is lost
         digits = compute.replace_substring_regex(column.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
         return compute.replace_substring_regex(digits, r"\.$", "")
     return column
+
+
+def _decoded(column: Column, wrong: str) -> Column:
+    """Texts, some of which may not be UTF-8: these become ``wrong``."""
+    with suppress(pa.ArrowInvalid):
+        column.validate(full=True)
+        return column
+    return pa.array((_utf8(each, wrong) for each in column.cast(pa.large_binary())), column.type)
+
+
+def _utf8(value: pa.LargeBinaryScalar, wrong: str) -> str | None:
+    with suppress(UnicodeDecodeError):
+        return value.as_py().decode() if value.is_valid else None
+    return wrong
 
 
 def written_each(values: Iterable[Any], wrong: str | None) -> pa.Array:

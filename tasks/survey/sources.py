@@ -11,8 +11,9 @@ If names of columns differ only in capitals, DuckDB renames them, so columns are
 
 import glob
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from schemas.survey.columns import IdentifierColumn, ReadColumn
 from schemas.survey.reading import source_in_words, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
-from tasks.survey.memory import OBJECTS, MemoryTable
+from tasks.survey.memory import OBJECTS, MemoryTable, readable
 from tasks.survey.office_files import READERS, office_table
 from tasks.survey.private_file import call_guarded, confine
 from tasks.survey.sql import quote, sql_type, text
@@ -50,6 +51,8 @@ class Relation:
     columns: Mapping[str, tuple[str, str]]
     csv: CSVFile | None = None
     objects: Mapping[str, str] = field(default_factory=dict)
+    again: Callable[[], "Relation"] | None = None
+    """For a Parquet file: the table read by Arrow, if one value makes DuckDB refuse the file."""
 
 
 def locate(
@@ -75,7 +78,9 @@ def locate(
         names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
         require_once(columns, names)
         confine(connection, path)
-        return _described(sql, connection, unreadable, names)
+        found = _described(sql, connection, unreadable, names)
+        again = partial(_streamed, path, declared, connection, unreadable, found.columns)
+        return replace(found, again=again)
     confine(connection, path)
     return call_guarded(
         lambda: _csv(source, path, columns), InputError, f"{source}: cannot be read as CSV"
@@ -162,13 +167,7 @@ def no_table(place: str, table: str, known: Iterable[str]) -> str:
 def _registered(
     source: MemoryTable, declared: Mapping[str, ReadColumn], connection: duckdb.DuckDBPyConnection
 ) -> Relation:
-    columns = sources(declared).values()
-    # An object that cannot be text is neither a category nor an identifier.
-    wrong = {
-        column: "" if isinstance(declared[name], IdentifierColumn) else "\0"
-        for name, column in sources(declared).items()
-        if sql_type(declared[name]) == "VARCHAR"
-    }
+    columns, wrong = sources(declared).values(), _wrong(declared)
     shown = {of: source_in_words(name, declared) for name, of in sources(declared).items()}
     unreadable = f"{source}: cannot be read as an Arrow table"
     names = call_guarded(lambda: source.names, InputError, unreadable)
@@ -188,6 +187,48 @@ def _registered(
     objects = {name: found.columns[name][0] for name, of in read.items() if of.type == OBJECTS}
     values = {name: (f"{whole}.value", "VARCHAR") for name, whole in objects.items()}
     return replace(found, columns={**found.columns, **values}, objects=objects)
+
+
+def _wrong(declared: Mapping[str, ReadColumn]) -> dict[str, str]:
+    """For each column of text the text of what cannot be text: no category and no identifier."""
+    return {
+        column: "" if isinstance(declared[name], IdentifierColumn) else "\0"
+        for name, column in sources(declared).items()
+        if sql_type(declared[name]) == "VARCHAR"
+    }
+
+
+def _streamed(
+    path: Path,
+    declared: Mapping[str, ReadColumn],
+    connection: duckdb.DuckDBPyConnection,
+    unreadable: str,
+    first: Mapping[str, tuple[str, str]],
+) -> Relation:
+    """The plan's columns of a Parquet file, each value read by itself.
+
+    Raises ``DataError`` if another type than the ``first`` reader's would change other values too.
+    """
+    # The default unit wraps dates of the year 2300 around.
+    file = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
+    wrong = _wrong(declared)
+    known = file.schema_arrow
+    names = [name for name in dict.fromkeys(sources(declared).values()) if name in known.names]
+
+    def read(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [readable(batch.column(name), wrong.get(name)) for name in names]
+        return pa.record_batch(columns, names)
+
+    nothing = [pa.array([], known.field(name).type) for name in names]
+    schema = read(pa.record_batch(nothing, names)).schema
+    batches = map(read, file.iter_batches(columns=names))
+    connection.register("memory", pa.RecordBatchReader.from_batches(schema, batches))
+    found = _described("memory", connection, unreadable, names)
+    for name, (_, kind) in found.columns.items():
+        before = first[name][1]
+        if kind != before and not (kind == "TIMESTAMP_MS" and before.startswith("TIMESTAMP")):
+            raise DataError(unreadable)
+    return found
 
 
 def _described(

@@ -24,6 +24,7 @@ import pytest
 
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
+from dpcore.errors import DataError
 from schemas.plan import Plan, load_plan
 from schemas.survey.columns import IdentifierColumn, IntegerColumn, made_total
 from schemas.survey.source import TableSource
@@ -532,8 +533,17 @@ def test_statistics_of_a_parquet_file_do_not_make_nan_a_category(last, tmp_path)
     assert found == [1 + (last == 0.25), 1, int(last == 1), 0, 2 + (last > 1)]
 
 
-@pytest.mark.parametrize("unit", ["s", "ms"])
-def test_a_time_beyond_all_dates_stops_the_reading_of_no_other(unit, tmp_path):
+def read_as(form: str, table: pa.Table, folder: Path) -> Any:
+    """The table in memory, or as a Parquet file."""
+    if form == "memory":
+        return MemoryTable(table)
+    pyarrow.parquet.write_table(table, folder / "t.parquet", write_statistics=False)
+    return str(folder / "t.parquet")
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna"])
+@pytest.mark.parametrize(("form", "unit"), [("memory", "s"), ("memory", "ms"), ("parquet", "ms")])
+def test_a_time_beyond_all_dates_stops_the_reading_of_no_other(form, unit, zone, tmp_path):
     columns = {
         "h": IntegerColumn(
             type="integer",
@@ -543,11 +553,65 @@ def test_a_time_beyond_all_dates_stops_the_reading_of_no_other(unit, tmp_path):
         )
     }
     columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
-    table = pa.table({"t": pa.array([3600, 3600, 10**17], pa.timestamp(unit))})
-    survey = ingest(MemoryTable(table), columns, 3, tmp_path / "work", ADDED)
+    times = pa.array([3600, 3600, 10**17], pa.timestamp(unit, zone))
+    source = read_as(form, pa.table({"t": times}), tmp_path)
+    survey = ingest(source, columns, 3, tmp_path / "work", ADDED)
     (found,) = count(survey, columns, 3, "own-cell")
     assert found[0 if unit == "ms" else 1] == 2
     assert found[-1] == 1
+
+
+@pytest.mark.parametrize("form", ["memory", "parquet"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_text_that_is_not_utf_8_stops_the_reading_of_no_other(form, kind, tmp_path):
+    columns = {"v": column("categorical", categories=["Graz", "Wien"])}
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    values = pa.array([b"Graz", b"K\xf6ln", b"Wien", None], pa.binary()).cast(kind, safe=False)
+    survey = ingest(
+        read_as(form, pa.table({"v": values}), tmp_path), columns, 4, tmp_path / "work", ADDED
+    )
+    assert count(survey, columns, 4, "own-cell") == [[1, 1, 2]]
+
+
+def test_a_second_reading_keeps_the_types_of_the_first_or_refuses(tmp_path):
+    """A value that makes DuckDB refuse a file must not change how other columns are read."""
+    columns = {"v": column("categorical", categories=["Graz"])}
+    columns |= {"u": column("categorical", categories=["1.5", "0.5"])}
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    texts = pa.array([b"Graz", b"K\xf6ln"], pa.binary()).cast(pa.string(), safe=False)
+    numbers = pa.array([1.5, 0.5])
+    source = read_as("parquet", pa.table({"v": texts, "u": numbers}), tmp_path)
+    survey = ingest(source, columns, 2, tmp_path / "work", ADDED)
+    assert count(survey, columns, 2, "own-cell") == [[1, 1], [1, 1, 0]]
+    # DuckDB reads so many digits as floating-point numbers, and from Arrow they come as text.
+    digits = numbers.cast(pa.decimal256(50, 1))
+    source = read_as("parquet", pa.table({"v": texts, "u": digits}), tmp_path)
+    with pytest.raises(DataError, match="cannot be read as a Parquet file"):
+        ingest(source, columns, 2, tmp_path / "work", ADDED)
+
+
+def test_a_duration_or_a_map_stops_the_reading_of_no_other_column(tmp_path):
+    columns = {
+        "v": column("categorical", categories=["Graz"]),
+        "d": column("integer", bounds=(0, 3)),
+    }
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    twice = pa.MapArray.from_arrays([0, 2], ["a", "a"], [1, 2])
+    for odd in (pa.array([2**62], pa.duration("s")), twice):
+        table = pa.table({"v": ["Graz"], "d": odd})
+        survey = ingest(MemoryTable(table), columns, 1, tmp_path / "work", ADDED)
+        assert count(survey, columns, 1, "own-cell") == [[1, 0], [0, 0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("first", [b"\n", b"\r\n", b"M\r\n"])
+def test_an_empty_first_line_of_a_file_of_one_column_is_one_record(first, tmp_path):
+    columns = {"a": column("categorical", categories=["F", "M"], nullable=True)}
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    (tmp_path / "t.csv").write_bytes(b"a\n" + first + b"F\n" * 9)
+    survey = ingest(str(tmp_path / "t.csv"), columns, 10, tmp_path / "work", ADDED)
+    assert count(survey, columns, 10, "own-cell") == [
+        [9, int(first[:1] == b"M"), int(first[:1] != b"M")]
+    ]
 
 
 LARGE = (2.0**53, 9007199254740994.0, 1.2345678901234567e19, 2.0**60, -(2.0**70), 1e200, 0.1, -0.0)
