@@ -290,7 +290,7 @@ class _Reader:
             digits = value
         kinds, found = zip(*map(self._number, node.args), strict=True)
         if name in ("abs", "round") and len(found) > 1:
-            raise self._fault(node, f"{name} has one number")
+            raise self._fault(node, f"{name} takes one number")
         if name == "round":
             rounded = partial(np.round, decimals=digits)
             return _number_kind(digits == 0), lambda columns: _applied(rounded, found[0](columns))

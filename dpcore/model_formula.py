@@ -101,7 +101,7 @@ def backticks_wanted(text: str, columns: Iterable[str]) -> str:
     written = with_backticks(text, columns)
     if written == text:
         return ""
-    return f"write {written}: names that are not single words have backticks"
+    return f"write {written}: names that are not single words need backticks"
 
 
 def with_backticks(text: str, columns: Iterable[str]) -> str:

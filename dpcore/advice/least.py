@@ -85,7 +85,7 @@ def _(release: FoundBounds) -> list[Least]:
 @lower_bounds.register
 def _(release: Density) -> list[Least]:
     stated = release.expected_error()[0]
-    return [Least(stated.quantity, stated.value, None, "rate only: the same as without privacy")]
+    return [Least(stated.quantity, stated.value, None, "only a rate: the rate without privacy")]
 
 
 def _alpha(release: Release) -> tuple[float, str]:

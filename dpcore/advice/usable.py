@@ -379,7 +379,7 @@ def _(release: MeasuredModel, error: float, hidden: Sequence[str] = ()) -> str:
         means = "means of groups" if release.groups > 1 else "coefficients"
         return f"noise hides most of the {means}"
     times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
-    typical = "for columns typical of their bounds, without rare categories"
+    typical = "if columns spread over their bounds as usual and no category is rare"
     lost = f"; noise hides {', '.join(hidden)}" if hidden else ""
     so = "usually" if release.groups > 1 else "up to"
     return f"95% intervals are {so} {times} {typical}{lost}"

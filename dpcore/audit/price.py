@@ -93,7 +93,7 @@ def priced_below(event: Event, parts: Sequence[Event], share: Budget) -> list[st
         single = GaussianEvent(2 * total[0] * 2**20, Fraction(2**20))
         least = _least_alpha(single, share) * NEARLY
         if affordable(event, Budget(least, share.beta, share.gamma)):
-            found.append("the event costs less alpha than one draw of Gaussian noise as precise")
+            found.append("the event costs less alpha than one draw of equally wide Gaussian noise")
     return found
 
 
@@ -110,7 +110,7 @@ def lost_more(event: Event, ratios: Floats, error: float) -> tuple[float, str] |
     if float(logsumexp(logs)) - math.log(len(ORDERS)) < math.log(1 / error):
         return None
     mean = float(ratios.mean())
-    return mean, f"the mean loss is {mean:.3g}, and rho is {rho:.3g}"
+    return mean, f"the mean loss is {mean:.3g}, too large for a rho of {rho:.3g}"
 
 
 def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:

@@ -81,7 +81,7 @@ class AuditResult:
             )
         if self.chosen and not self.chosen.passed:
             found.append(
-                f"choices are not made as stated: a share is off by {self.chosen.apart:.2g}"
+                f"choices lack the stated probabilities: one is off by {self.chosen.apart:.2g}"
             )
         if self.price:
             found += self.price.faults

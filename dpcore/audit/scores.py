@@ -135,7 +135,7 @@ class LowBits:
 
     def __str__(self) -> str:
         if self.residue is None:
-            return f"place of the last digit of number {self.index}"
+            return f"position of the last digit of number {self.index}"
         return f"last {self.residue} digits of number {self.index}"
 
 
@@ -171,7 +171,7 @@ class StatedRatio:
         return self.ratio(outputs)
 
     def __str__(self) -> str:
-        return "log-ratio of the stated law"
+        return "log-ratio of the stated distribution"
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,12 +135,12 @@ def _most_telling(
             found.append([0.0 if s is None or np.ptp(s) == 0 else float(np.var(s)) for s in speak])
         if any(s is not None and _never_changes(s) for s in speak):
             raise AuditError(
-                "all outputs on a table are the same, which noise of the stated law hardly ever is"
+                "all outputs on a table are the same, which the stated noise makes almost impossible"
             )
         if not math.isfinite(sum(found[-1])):
             raise AuditError(
-                "the width of the noise cannot be measured: a likelihood is not finite, so an output"
-                " has no chance by the stated law"
+                "the width of the noise cannot be measured: an output is impossible under the stated"
+                " distribution (its likelihood is not finite)"
             )
     chosen = set()
     for by_table in zip_longest(*found, fillvalue=0.0):

@@ -76,8 +76,8 @@ class Domain:
         if len(self.words) > 1:
             raise ValueError(
                 f"columns: {size_text(self.size)} cells are more than the 2^62 (4.61e+18) that {what}"
-                " can number; use fewer columns or wider bins, or margins or microdata-margins, which"
-                " take any number"
+                " can number; use fewer columns or wider bins, or a release of kind margins or"
+                " microdata-margins, which have no limit"
             )
 
     def unpack(self, cells: Integers) -> Integers:

@@ -113,8 +113,8 @@ def _bits(rows: int, most: int, roundings: int) -> int:
     if bits < LEAST_BITS:
         allowed = 2 ** (52 - LEAST_BITS) // roundings
         raise ValueError(
-            f"rows: too many rows for double precision: {rows:.3g}, where {allowed:.3g} are the most;"
-            " a density may have more on grids whose number of cells has no large prime factor"
+            f"rows: {rows:.3g} rows are too many for double precision; use at most {allowed:.3g}. A"
+            " density may have more if the number of cells of its grid has no large prime factor"
         )
     return bits
 

@@ -140,7 +140,7 @@ class Quotient(Estimate):
             known = f"all numbers up to {below:.4g} and from {above:.4g}"
             if math.isinf(low):
                 return f"The divisor may be zero, and the 90% set is unbounded: {known}."
-            known = f"{low:.4g} to {high:.4g}, but only {known}"
+            known = f"{low:.4g} to {high:.4g}, without {below:.4g} to {above:.4g}"
             return f"The divisor may be zero, and the 90% set is {known}."
         if math.isinf(low) and math.isinf(high):
             return "The divisor may be zero, and any quotient is possible (90% set, unbounded)."

@@ -35,31 +35,28 @@ of its standard errors."""
 MADE_UP, HARDLY = 1000, 1e-6
 """The least number of made-up records in random cells; their total weight, as a share of all."""
 
-BLURRED = (
-    "the noise hides how the terms vary together; use wider bins or fewer terms; these have no"
-    " interval"
-)
+BLURRED = "noise hides how the terms vary together; use wider bins or fewer terms"
 INSIDE = (
-    "where values lie inside their bins is estimated from neighbouring bins and synthetic records; the"
-    " error allows for half of this correction, and for some of what the records assume: narrower bins"
-    " assume less"
+    "positions inside bins are unknown; they are estimated from neighbouring bins and synthetic records;"
+    " the error includes half of this correction and some of what the records assume; narrower bins need"
+    " fewer assumptions"
 )
-HARDLY_ANY = "too few records for this much noise: there may be hardly any; these have no interval"
+HARDLY_ANY = "too few records for this much noise"
 
 DECIDED = 15.0
 """At a predictor this far from zero the rarer answer has a probability below one in three million."""
 
 ENDLESS = (
-    "with this noise, these terms may determine the response, and then a curved model has no finite"
-    " estimates: they get no interval; family gaussian measures differences of means"
+    "with this noise the terms may determine the response, and then this family has no finite estimates;"
+    " family gaussian estimates differences of means"
 )
 
 SPANNED = 0.9
 """A coefficient gets a note if tables explain less than this share of the variance of its score."""
 
 LEANING = (
-    f"less than {SPANNED:.0%} of the information comes from noisy tables; the rest is assumed by the"
-    " synthetic records, and the interval allows for a part of that"
+    f"less than {SPANNED:.0%} of the information comes from noisy tables; the rest comes from the model"
+    " of the synthetic records, and the interval includes only part of its error"
 )
 
 
@@ -84,13 +81,13 @@ class Coefficient:
         "term": "Term of the formula, or Intercept",
         "estimate": "Estimated coefficient",
         "standard_error": "Standard error of the estimate; it includes sampling and privacy noise",
-        "sampling_error": "Standard error from sampling alone, as in the survey itself; its"
-        " units are taken as independent draws from a population",
-        "privacy_error": "Standard error from privacy: its noise, and unknown positions inside bins",
+        "sampling_error": "Standard error from sampling alone, as without privacy; units are assumed"
+        " to be independent draws from a population",
+        "privacy_error": "Standard error from privacy noise and from unknown positions inside bins",
         "lower_95": "Lower end of a 95% interval for the coefficient in the population",
         "upper_95": "Upper end of a 95% interval for the coefficient in the population",
         "spanned": "Share of the estimate's information that comes from noisy tables; the rest comes"
-        " from the model of the synthetic records, and the privacy error allows for some of it",
+        " from the model of the synthetic records, whose error is only partly in privacy_error",
     }
 
     @property
@@ -160,7 +157,7 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
             sampling = privacy = np.inf
             hidden.setdefault(reason, []).append(term.name)
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
-    notes = [f"{', '.join(names)}: {reason}" for reason, names in hidden.items()]
+    notes = [f"no interval for {', '.join(names)}: {reason}" for reason, names in hidden.items()]
     notes += [*design.notes, *_notes(coefficients, unmeasured)]
     notes += notes_inside((design.response, *design.terms), design.records, evidence)
     return tuple(coefficients), tuple(notes)
@@ -284,7 +281,7 @@ def _possible_mean(attribute: int, evidence: Evidence) -> str:
         return ""
     least, most = (float(np.average(ends, weights=counts)) for ends in (lower, upper))
     low, high = f"{least:.4g}", f"{most:.4g}"
-    return f" (mean {low} or {high} if all values were at one end of their bins)" * (low != high)
+    return f" (mean {low} to {high} without assumptions)" * (low != high)
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:

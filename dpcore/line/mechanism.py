@@ -178,7 +178,7 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
         event = None
     # A field that this version does not know may change the price.
     if event is None or event.to_dict() != document:
-        raise ValueError(f"a privacy event {name!r} in a form that this version does not know")
+        raise ValueError(f"a privacy event {name!r} in a form that this version cannot read")
     return event
 
 

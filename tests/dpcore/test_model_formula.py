@@ -56,7 +56,7 @@ COLUMNS = ["body mass", "body", "net income (EUR)", "years.1", "age", "2019"]
     ],
 )
 def test_the_formula_to_write_has_its_backticks(text, written):
-    said = f"write {written}: names that are not single words have backticks" if written else ""
+    said = f"write {written}: names that are not single words need backticks" if written else ""
     assert backticks_wanted(text, COLUMNS) == said
     if written:
         ModelFormula.read(written)

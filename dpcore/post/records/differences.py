@@ -153,14 +153,14 @@ def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
     circle = " below ".join([*names, names[0]])
     if not math.isclose(multiple, 1.0, rel_tol=1e-9):
         raise ValueError(
-            f"inequalities close a circle, {circle}, with different multiples; bound a column from both"
-            " sides by the same multiple of another, or leave one of them out (`often_equal` has an"
-            " inequality for each side)"
+            f"inequalities form a circle, {circle}, with different multiples; bound a column from both"
+            " sides by the same multiple of another, or leave one inequality out (`often_equal` has one"
+            " for each side)"
         )
     if (rise, strict) > (0.0, False):
         raise ValueError(
-            f"inequalities close a circle, {circle}, which no numbers obey;"
-            " leave one out, or state conditions under which not all of them apply"
+            f"inequalities form a circle, {circle}, which no numbers satisfy; leave one out, or state"
+            " conditions so that they never all apply"
         )
 
 

@@ -60,7 +60,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
                 f"{axis.name}_to",
                 _mask(upper, null),
                 f"{axis.name} below (the last bin includes it)"
-                + (", or, if both are equal, exactly this value" if has_points else ""),
+                + ("; if both ends are equal, exactly this value" if has_points else ""),
             ),
             (f"{axis.name}{BIN}", _mask(_words(axis, inside), null), f"{axis.name} in words"),
         ]

@@ -106,7 +106,7 @@ class Count(SingleCount):
 
     @property
     def answer(self) -> str:
-        prior = f"each of {self.rows:,} records is one of them with probability {self.proportion}"
+        prior = f"each of {self.rows:,} records is counted with probability {self.proportion}"
         if self.proportion is None:
             prior = f"every count from 0 to {self.most_rows:,} is equally likely"
         return (

@@ -99,7 +99,7 @@ class FoundCategories(Release):
         texts = np.array([text for text in self.categories if text in found], dtype=str)
         counts = np.array([found[text] for text in texts.tolist()], dtype=np.int64)
         scale, threshold = float(mechanism.scale), mechanism.threshold
-        counted, given = "the units that have a record in this count", "given that it was found"
+        counted, given = "the number of units with a record counted here", "given that it was found"
         table = Table(
             "tables",
             self.name,
@@ -119,8 +119,8 @@ class FoundCategories(Release):
                     "standard_error",
                     ENDS,
                     "exact",
-                    f"The interval covers with 90% probability, {given}. The standard error is a mean"
-                    " over all exact counts that could give the noisy one.",
+                    f"The interval contains the exact count with probability 90%, {given}. The standard"
+                    " error is an average over all exact counts that could give the noisy one.",
                 ),
             ),
         )
@@ -130,12 +130,12 @@ class FoundCategories(Release):
                 "threshold": threshold,
                 "categories": len(texts),
                 "found_with_95_percent_from": self.needed,
-                "left_out": "All other texts count in the last category of the column.",
+                "left_out": "Records with another text are counted in the last category of the column.",
             },
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        needed = f"units that a category needs to be found with probability {FOUND:.0%}"
+        needed = f"number of units at which a category is found with probability {FOUND:.0%}"
         return (
             ErrorStatement(needed, self.needed, "only one record of each unit is counted"),
             ErrorStatement("standard error of a count", self.mechanism.stddev, "noise"),

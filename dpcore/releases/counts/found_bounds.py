@@ -74,7 +74,7 @@ class FoundBounds(Histogram):
         return None if ends[0] == ends[1] else (float(ends[0]), float(ends[1]))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        needed = f"units that a range needs to be within the bounds with probability {FOUND:.0%}"
+        needed = f"number of units at which the bounds include a range with probability {FOUND:.0%}"
         note = "only one record of each unit is counted"
         return ErrorStatement(needed, self.needed, note), *super().expected_error()
 

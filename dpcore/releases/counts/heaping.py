@@ -76,7 +76,8 @@ class Heaping(Refining):
         for column in self.values:
             if column.axis.cells < 2:
                 raise ValueError(
-                    f"columns: {column.axis.name!r} needs two multiples of its step; leave it out"
+                    f"columns: {column.axis.name!r} has fewer than two multiples of its step; leave it"
+                    " out"
                 )
         if sum(column.axis.cells for column in self.values) > MOST_VALUES:
             raise ValueError(
@@ -172,7 +173,7 @@ class Heaping(Refining):
             *RECORDS.interval(*ends),
         ]
         statement = (
-            f"Of all {column.axis.cells:,} values, those with a noisy count above {width} are listed."
+            f"Only values with a noisy count above {width} are listed, out of {column.axis.cells:,}."
             " With at least 90% probability all their intervals are right at once."
         )
         known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
@@ -182,7 +183,7 @@ class Heaping(Refining):
     def _about(column: StepValues) -> str:
         name, step = column.axis.name, float(column.step)
         within = "" if column.axis.integer else f", or within {step / 2:.15g} of it"
-        return f"{name}: a value that many share{within}"
+        return f"Value of {name} that many records share{within}"
 
     def _round_values(self, column: StepValues, counts: Integers) -> Table:
         kinds, unit = column.roundness, float(column.step)
@@ -240,7 +241,7 @@ class Heaping(Refining):
         return max(self.threshold(column) for column in self.values)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        needed = "largest number of records that a value needs to be published"
+        needed = "number of records from which a value of any column is published"
         return (
             ErrorStatement("standard error of a count", self.mechanism.stddev),
             ErrorStatement(needed, float(self.least_seen)),

@@ -111,9 +111,7 @@ class Histogram(TableOfCounts, Samplable):
 
     def _columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
         unit = self.unit
-        total = (
-            f"the number of {unit.things}" if self.adjacency.public_rows else "that of noisy_count"
-        )
+        total = f"the number of {unit.things}" if self.adjacency.public_rows else "the noisy sum"
         errors, around = self._count_errors(noisy, counts)
         return [
             *unit.noisy_columns(noisy.values, self.mechanism.stddev, "; may be negative"),
@@ -155,7 +153,7 @@ class Histogram(TableOfCounts, Samplable):
         """The sentence on the level of the interval."""
         return (
             f"The interval contains the exact {self.unit.number} with probability at least 90%, for any"
-            f" value. The probability is larger if the noise is small (each is a {self.unit.whole})."
+            f" value. This chance is larger if noise is small, as the number is a {self.unit.whole}."
         )
 
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
@@ -181,7 +179,8 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(
                 "expected L1 error of the table",
                 self.unit.scaled(expected),
-                f"sum over all cells; {in_wrong:.1%} of the {self.unit.things} in wrong cells",
+                f"sum over all cells; noise puts {in_wrong:.1%} of the {self.unit.things} into wrong"
+                " cells",
             ),
         )
 

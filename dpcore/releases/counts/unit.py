@@ -117,7 +117,10 @@ class Unit:
         first, last = (
             self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = f"the exact {self.number}, around count; if count is small, shorter than around estimate"
+        of = (
+            f"the exact {self.number}, around count; shorter than the interval of estimate if count is"
+            " small"
+        )
         return [
             self.column("count", counts, meaning),
             self.column(
@@ -159,12 +162,12 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
         COUNT_ENDS,
         "simulated",
         "The standard error is simulated: noise and post-processing are repeated on the published"
-        f" {unit.numbers}, and errors are pooled over cells of about the same size. The interval"
-        f" inverts this simulation. If an end of the interval of {unbiased} is far from count, or count"
-        " is not near zero, the interval extends to that end. Above two standard errors, and in releases"
-        f" with few cells, it equals the interval of {unbiased}. The coverage is approximate: larger"
-        " than stated for small cells, and slightly smaller for other cells that look empty because of"
-        f" large noise.{more}",
+        f" {unit.numbers}, and errors are pooled over cells of about the same size. The interval inverts"
+        f" this simulation. If an end of the interval of {unbiased} is far from count, or count is not"
+        " near zero, the interval extends to that end. If count is above two standard deviations of the"
+        f" noise, or the release has few cells, it equals the interval of {unbiased}. The coverage is"
+        " approximate: larger than stated for small cells, and slightly smaller for other cells that"
+        f" look empty because of large noise.{more}",
     )
 
 

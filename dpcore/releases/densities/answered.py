@@ -93,15 +93,15 @@ class AnsweredRelease(Release):
         with_value = any(axis.nullable for axis in self.domain.axes)
         apart = any(isinstance(axis, Grid) and axis.points for axis in self.domain.axes)
         of = "the group's records" if self.grouped and not apart else "records"
-        return f"{of}{' with a value' * with_value}{' apart from point masses' * apart}"
+        return f"{of}{' with a value' * with_value}{' outside point masses' * apart}"
 
     @property
     def of_mass(self) -> str:
         """The suffix of an error statement if the number of records is private."""
         if not self.counts_mass:
             return ""
-        note = f"; for mass one, with the noise in the number of {self.of_rows}"
-        return note + ", if no record is missing (if fewer, proportionally larger)" * self.nullable
+        note = f"; after division by the noisy number of {self.of_rows}, with its noise"
+        return note + "; larger in proportion if records have no value" * self.nullable
 
     @property
     def transforms(self) -> dict[str, TransformName]:

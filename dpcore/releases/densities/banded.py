@@ -50,8 +50,8 @@ SIMULTANEOUS = Uncertainty(
     "standard_error",
     BAND,
     "simulated",
-    "Contains the exact kernel density at all points at once: its width is the simulated quantile of"
-    " the largest noise in standard errors, plus left_out_bound on both sides.",
+    "The band contains the exact kernel density at all points at once. Its width is the simulated"
+    " quantile of the largest noise in standard errors, plus left_out_bound on both sides.",
 )
 
 WHOLE = "typical error of the density, relative to a uniform one"

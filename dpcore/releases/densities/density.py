@@ -96,8 +96,8 @@ UNCERTAINTY = (
         "density_standard_error",
         ENDS,
         "simulated",
-        "Simulated on the published density: noise, cutting at zero and scaling to mass one. The"
-        " interval is the interval of estimate.",
+        "The error is simulated: noise, cutting at zero and scaling to mass one are repeated on the"
+        " published density. The interval is the same as for estimate.",
     ),
 )
 
@@ -241,7 +241,11 @@ class Density(BandedDensity, Samplable):
         factor = self.band_factor(noisy)
         names = self.domain.names
         scaled = "divided by the rows of the plan"
-        constant = f"the number of {self.of_rows} {scaled}: divide by it" if self.counts_mass else 1
+        constant = (
+            f"the noisy number of {self.of_rows} {scaled}; divide the others by it"
+            if self.counts_mass
+            else 1
+        )
         meaning = (
             f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]{self.of_scale}; the"
             f" constant coefficient is {constant}"

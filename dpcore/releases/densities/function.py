@@ -182,7 +182,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             *band_meanings("the exact kernel density of the records"),
             "Bound on the difference between estimate without noise and the exact kernel density, from"
             " rounding. The interval and the band include this bound",
-            "Coefficient of the kernel centred at this point, in the sum that is the function",
+            "Coefficient of the kernel centred at this point; the function is the sum of all kernels",
         ]
         columns += self.value_columns(noisy, stated, meanings)
         table = Table("functions", self.name, columns, (OF_ESTIMATE, SIMULTANEOUS))
@@ -190,8 +190,9 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         facts = {
             "function": "f(x) = sum over the rows of the table of coefficient * product over columns of "
             + scale[self.kernel]
-            + ", t the row's value and h the bandwidth"
-            + (f"; x and t{self.of_scale}, times its derivative at x" if self.transforms else ""),
+            + ", where t is the row's value and h the bandwidth"
+            + f"; x and t are{self.of_scale[1:]}, whose derivative at x multiplies f"
+            * bool(self.transforms),
             **self.facts(factor, self.rows * mass, self.rows * self.mass_stddev),
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
             " bound of rounding. They include neither sampling error nor smoothing bias nor mass"

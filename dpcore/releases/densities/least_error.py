@@ -158,7 +158,7 @@ class LeastError:
                 "90% bound of the error that the choice of the bandwidth adds to the density, relative"
                 " to a uniform density",
                 math.sqrt(worse),
-                f"compared with the rule of thumb, {usual:.3g} if the middle half of the records has a"
-                " quarter of the range; root of a squared error",
+                f"compared with the bandwidth of the rule of thumb ({usual:.3g} if the middle half of"
+                " the records spans a quarter of the range); root of a squared error",
             ),
         )

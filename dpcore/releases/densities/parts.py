@@ -307,8 +307,9 @@ class DensityOfParts(EstimatesDensity, Samplable):
             noise, *bounds = self.error_parts.items()
             most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
             note = (
-                f"in a group of {self.rows / self.groups:.3g}, an equal share: noise {noise[1]:.2g}, in"
-                f" inverse proportion to its records; at most {most}{self.each.of_scale}"
+                f"in a group of average size, {self.rows / self.groups:.3g} records: noise"
+                f" {noise[1]:.2g} (ten times larger for a tenth of the records); at most"
+                f" {most}{self.each.of_scale}"
             )
             found = (ErrorStatement(WHOLE, self.whole_error, note),)
         if len(self.points):

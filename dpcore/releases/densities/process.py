@@ -76,7 +76,7 @@ class GridProcess(AnsweredRelease):
         if not all(1 <= m <= MOST_POINTS for m in self.points):
             raise ValueError(f"points: must lie between 1 and {MOST_POINTS} for each column")
         if math.prod(self.points) > LARGEST_GRID:
-            raise ValueError(f"points: must not make more than {LARGEST_GRID} together")
+            raise ValueError(f"points: make a grid of more than {LARGEST_GRID} points; use fewer")
         for axis, m in zip(self.axes, self.points, strict=True):
             if axis.size * m > LARGEST_AXIS:
                 raise ValueError(

@@ -58,8 +58,8 @@ DESCENDED = 1.2e-9
 """CPU seconds for each number of each distinct row, in each round."""
 
 KNOWN = (
-    "An upper bound, to first order: the noise of all gradients where the loss is flat. Not included:"
-    " steps stop early, which shrinks coefficients."
+    "The error is an upper bound, to first order: it adds up the noise of all gradients as if the loss"
+    " were flat. It does not include the bias from steps that stop early, which shrinks coefficients."
 )
 
 
@@ -173,8 +173,8 @@ class GradientClassifier(Release):
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
-            "phase": "sum over the coordinates of frequency * coordinate; a coordinate is the place of a"
-            " number minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
+            "phase": "sum over the coordinates of frequency * coordinate; a coordinate is the `place` of"
+            " a number minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
             " otherwise",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),

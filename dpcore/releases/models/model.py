@@ -79,7 +79,7 @@ FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
 
 HIDDEN = (
-    "not known: perhaps few records are informative about this term, its column fills little of its"
+    "perhaps few records are informative about this term, its column fills little of its"
     " bounds, or terms almost determine the response"
 )
 
@@ -390,7 +390,10 @@ class MeasuredModel(Release):
             "if no category is rare and residuals have no long tails, which is not known beforehand"
         )
         if self.scores.whole and not self.scores.terms.binary:
-            usual = "if the response has a standard deviation of a twentieth of its range, in the middle"
+            usual = (
+                "if the response lies in the middle of its range, with a standard deviation of a"
+                " twentieth of it"
+            )
         return (
             ErrorStatement(
                 "width of a 95% interval, relative to the width without noise",

@@ -229,12 +229,12 @@ class Mean(SumOverRecords):
                 "if the records spread over the whole range",
             ),
             ErrorStatement(
-                "standard error, lower bound, as a share of the width that contains most records",
+                "standard error, lower bound, as a share of the interval that contains most records",
                 math.sqrt(2) * 2 / float(self.mechanism.alpha) / self.rows,
-                f"the middle {inside:.4g} of the records",
+                f"that interval contains the middle {inside:.2%} of the records",
             ),
             ErrorStatement(
-                "expected number of records outside that width, at most",
+                "expected number of records outside that interval, at most",
                 float(self.mechanism.event.exposure) * self.rows,
                 "gamma times the number of records; these records may be unprotected",
             ),

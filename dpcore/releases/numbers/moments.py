@@ -45,7 +45,7 @@ STATED = (
 LABELS = {
     "statistic": "mean, share, variance or covariance",
     "column": "The described column",
-    "other": "The other column of a covariance, or the column of the groups; otherwise null",
+    "other": "The second column of a covariance, or the column that defines the groups; otherwise null",
     "category": "The category of a share or of a group; otherwise null",
 }
 

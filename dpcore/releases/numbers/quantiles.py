@@ -265,9 +265,7 @@ class ColumnQuantiles(Release):
         elif not self.public_rows:
             name, error, unit = "rank_error_records_90", self.rank_error, "in records"
         if self.by and not self.public_rows:
-            unit += (
-                ", in all groups at once; if a group is hardly larger, its values have no meaning"
-            )
+            unit += ", in all groups at once; in a group hardly larger, quantiles have no meaning"
         levels = np.tile([float(level) for level in self.levels], self.groups)
         within = (
             "With probability 90% every cell contains a quantile whose rank differs from the stated"
@@ -300,13 +298,17 @@ class ColumnQuantiles(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         each = self.rows / self.groups
         things = "steps of weight" if self.adjacency.weighted else "records"
-        of = f"a group of {each:.3g}, an equal share" if self.groups > 1 else f"all {things}"
+        of = (
+            f"the {things} in a group of average size ({each:.3g})"
+            if self.groups > 1
+            else f"all {things}"
+        )
         if self.of_nullable:
-            of += ", and more of those with a value"
+            of += "; a larger share if some have no value"
         return (
             ErrorStatement(
                 f"90% bound of the largest rank error, in {things}",
                 self.rank_error,
-                f"{self.rank_error / each:.1%} of {of}; from noise, whatever the data",
+                f"{self.rank_error / each:.1%} of {of}; from noise, for any data",
             ),
         )

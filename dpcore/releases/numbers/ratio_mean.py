@@ -146,7 +146,7 @@ class RatioMean(Release):
             *mean_columns(
                 self.grid,
                 middle + half * totals / positive,
-                f"Noisy sum of {self.grid.name} over noisy_rows; null if there may be no records",
+                f"Noisy sum of {self.grid.name} divided by noisy_rows; null if there may be no records",
                 error_column(errors, "noisy_mean", ", to first order"),
                 (lower, upper),
                 hidden,

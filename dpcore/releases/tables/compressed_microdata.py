@@ -118,7 +118,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                     " and the values that rules or groups distinguish in separate groups"
                 )
         if self._alone > LARGEST_TOTAL:
-            raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
+            raise ValueError(
+                f"compress: the tables of single columns have {self._alone:.3g} cells, too many;"
+                " use wider bins"
+            )
         self.require_memory(0)
 
     @cached_property
@@ -417,7 +420,7 @@ def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Micro
     if len(noisy.values) != mechanism.numbers:  # its numbers would be misread
         raise InputError(
             f"{release.name}: the draw has {len(noisy.values):,} numbers, not {mechanism.numbers:,};"
-            " it was made by another version of dprelease, which must also read it"
+            " another version of dprelease made it, and only that version can read it"
         )
     once, twice = np.split(noisy.values, [mechanism.first.size])
     return once, release.after(once), replace(noisy, values=twice)

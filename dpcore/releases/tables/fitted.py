@@ -226,20 +226,22 @@ class FittedTables(AgreedTables, FitsRecords):
         )
         unit, width = self.unit, TWO_SIDED * max(errors)
         wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
-        equal = "; equal precisions are the best for this aim" * (
+        equal = "; for this aim, equal precision of all tables is best" * (
             wished and self.measurement.allocation.equal
         )
         one = f"standard error of a {unit.number}"
         in_wrong = min(mean_absolute / len(self.tables) / self.rows / 2, 1.0)
         return (
-            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + equal),
+            ErrorStatement(
+                f"{one}, at most", unit.scaled(max(errors)), "once the tables agree" + equal
+            ),
             ErrorStatement(
                 f"90% interval of a {unit.number}: at most plus or minus", unit.scaled(width)
             ),
             ErrorStatement(
                 "expected L1 error per table",
                 unit.scaled(mean_absolute / len(self.tables)),
-                f"mean over tables, normal; {in_wrong:.1%} of the {unit.things} in wrong cells",
+                f"mean over tables; noise puts {in_wrong:.1%} of the {unit.things} into wrong cells",
             ),
         )
 

@@ -127,8 +127,10 @@ def name_groups(table: Table, numbered: Collection[str]) -> Table:
             replace(
                 part,
                 name=part.name + GROUP,
-                description=f"Group of {part.name}: the table of {part.name} alone lists its"
-                " categories. Within a group, no relation to other columns was measured",
+                description=(
+                    f"Group of {part.name}: the table of {part.name} alone lists its categories. Within"
+                    " a group, no relation to other columns was measured"
+                ),
             )
             if part.name in numbered
             else part

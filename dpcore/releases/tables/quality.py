@@ -67,9 +67,9 @@ class RecordQuality(Prepared):
         for i, (each, width) in enumerate(zip(self.criteria, self._half_widths, strict=True)):
             if each.at_most <= width:
                 raise ValueError(
-                    f"accept[{i}].at_most: noise alone makes an interval of plus or minus"
-                    f" {width:.2g}, so that no records could be accepted below"
-                    f" {each.at_most:g}; state a larger limit, fewer criteria or a larger `weight`"
+                    f"accept[{i}].at_most: noise alone makes an interval of plus or minus {width:.2g},"
+                    f" so no records could be accepted at a limit of {each.at_most:g}; state a larger"
+                    " limit, fewer criteria or a larger `weight`"
                 )
 
     def judging(self, records: Tally) -> RecordQuality:
@@ -205,7 +205,7 @@ class RecordQuality(Prepared):
             ErrorStatement(
                 f"standard error of the {each.words}",
                 float(error),
-                f"met below {each.at_most - width:.3g}",
+                f"met if the noisy value is below {each.at_most - width:.3g}",
             )
             for each, error, width in zip(self.criteria, errors, widths, strict=True)
         )

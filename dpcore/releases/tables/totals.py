@@ -28,9 +28,12 @@ class Totals:
         """The promise that remains if these are published; ``by``: the column of their level."""
         removed = adjacency.relation == "add-remove"
         return (
-            f"The numbers of records by {by} are taken from the plan and are exact. If they were"
-            " counted in these records, they are published without noise, and the promise is only for"
-            f" tables with these totals. It hides which record of a {by} belongs to a person, but not"
+            f"The numbers of records by {by} are taken from the plan and are exact. If they were counted"
+            " in these records, they are published without noise, and the promise is only for tables"
+            f" with these totals. The release hides which record of a {by} belongs to a person, but not"
             f" the number of records of the {by}."
-            + (" Such tables differ by a record removed and one added: two steps." * removed)
+            + (
+                " Two such tables differ by one record removed and one added, which counts as two steps."
+                * removed
+            )
         )

@@ -83,7 +83,7 @@ def test_outputs_that_reveal_more_than_alpha_or_rho_are_found():
     assert "loss of 0.51" in lost_more(LAPLACE, np.array([0.1, -0.51]), 1e-6)[1]
     right, wrong = (generator.normal(rho, np.sqrt(2 * rho), 4_000) for rho in (1 / 8, 1 / 4))
     assert lost_more(GAUSSIAN, right, 1e-6) is None
-    assert "rho is 0.125" in lost_more(GAUSSIAN, wrong, 1e-6)[1]
+    assert "a rho of 0.125" in lost_more(GAUSSIAN, wrong, 1e-6)[1]
 
 
 @pytest.mark.slow
