@@ -95,7 +95,7 @@ class _StrictLoader(yaml.SafeLoader):
         except (ArithmeticError, AttributeError, LookupError, ValueError):
             # PyYAML raises these for impossible dates, wrong tags and too many digits.
             kind = node.tag.rpartition(":")[2]
-            raise PlanError(f"line {line}: no {kind} can be read here; quote it if text") from None
+            raise PlanError(f"line {line}: not a valid {kind}; quote it if it is text") from None
         if isinstance(value, int) and value.bit_length() > LARGEST_BITS:
             raise PlanError(f"line {line}: this whole number is too long for a plan")
         return value
@@ -177,7 +177,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         place = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", "") or "not YAML"
         if "\\t" in problem:
-            problem = "there is a tab; YAML is indented by spaces alone"
+            problem = "there is a tab; YAML may be indented only by spaces"
         raise PlanError(f"{path}{place}: {problem}") from None
     except PlanError as error:
         raise PlanError(f"{path}, {error}") from None

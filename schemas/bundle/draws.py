@@ -22,7 +22,11 @@ def draw_table(name: str, noisy: Noisy) -> Table:
     elif noisy.cells is not None:
         columns = [
             *(
-                TableColumn(f"cell_{i}", word, f"Word {i} of the cell")
+                TableColumn(
+                    f"cell_{i}",
+                    word,
+                    f"Word {i} of the cell's number",
+                )
                 for i, word in enumerate(noisy.cells.T, 1)
             ),
             *columns,

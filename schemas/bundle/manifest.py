@@ -118,7 +118,7 @@ class ReleaseRecord(Section):
     alpha: Rational
     beta: Rational
     gamma: Rational
-    rho: Rational = Field(description="Its price with concentrated composition, instead of alpha.")
+    rho: Rational = Field(description="The price under concentrated composition; replaces alpha.")
     event: dict[str, str]
     draw_sha256: str
     errors: dict[str, float] = Field(description="Expected errors, computed before the draw.")
@@ -160,7 +160,7 @@ class SynthesisRecord(Section):
         description="For each column with bins: the name of the release that values inside bins follow."
     )
     followed: list[str] = Field(
-        default=[], description="Further releases; the records follow their tables too."
+        default=[], description="Further releases whose tables the records follow."
     )
     file: TableFile
     members: TableFile | None = Field(
@@ -173,7 +173,8 @@ class SynthesisRecord(Section):
         default={}, description="The number of pairs of columns by their grade in `support`."
     )
     understated: Understated | None = Field(
-        default=None, description="Factors for standard errors from the records; null if unknown."
+        default=None,
+        description="Factors by which standard errors from the records are too small; null if unknown.",
     )
     rows_per_unit: int = Field(
         default=1,
@@ -189,7 +190,7 @@ class SynthesisRecord(Section):
     )
     spread: TableFile | None = Field(
         default=None,
-        description="Pairs of columns, with a grade: whether implicates differ enough.",
+        description="Pairs of columns; their grade says whether implicates differ enough.",
     )
 
     @property

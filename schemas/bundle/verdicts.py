@@ -9,7 +9,10 @@ def judged(manifest: Manifest) -> dict[str, str]:
     for release in manifest.releases:
         facts, criteria = release.facts, f"all criteria of {release.name}"
         if "withheld" in facts:
-            verdict = f"The records do not meet {criteria}; its table shows the measurements."
+            verdict = (
+                f"The records do not meet {criteria}; the table of {release.name} shows the"
+                " measurements."
+            )
             if facts["accepted"]:
                 verdict = f"The records meet {criteria}."
             if facts["withheld"]:

@@ -93,7 +93,7 @@ class Described:
             )
         if not self._kept:
             raise InputError(
-                "a plan can describe no column of this table: names must begin with a letter, and"
+                "no column of this table can be used in a plan: names must begin with a letter, and"
                 " types must be text, numbers, truth values or dates"
             )
 

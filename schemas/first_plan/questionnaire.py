@@ -224,8 +224,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(f"{place}, universe: leave it empty, because the column is not published")
     if kind == "weight" and (coded := [key for key in CODES if said.get(key)]):
         raise InputError(
-            f"{place}, {coded[0]}: leave it empty, because every number is a weight. Empty such weights"
-            " in the table; `invalid` in the plan then says what happens to their records"
+            f"{place}, {coded[0]}: leave it empty, because every number is a weight. In the table, leave"
+            " missing weights empty; `invalid` in the plan then says what happens to their records"
         )
     if kind in ROLES:
         form = _format(f"{place}, format", said.get("format", ""), kind) if kind == "weight" else {}

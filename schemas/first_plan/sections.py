@@ -51,7 +51,7 @@ UNWEIGHTED = (
 
 GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
-CONCENTRATED = "The budget is split by rho, at which Gaussian noise is smaller than Laplace noise."
+CONCENTRATED = "The budget is split in rho, which makes Gaussian noise smaller than Laplace noise."
 
 
 COUNTED = ("table", "model")
@@ -252,11 +252,11 @@ class ColumnUse:
                 "Each column of many cells is measured alone first. Its noisy counts decide which"
                 " small cells are merged in pairs, and how values lie inside them."
             ),
-            "rules": "Who was asked: outside its universe, a column is missing in every record.",
+            "rules": "Who was asked: a column is missing in every record outside its universe.",
             "mechanism": GAUSSIAN_NOISE,
         }
         if self.of.period:
-            why["bins"] = "Bins are not merged in a series, so pairs have few; you may list edges."
+            why["bins"] = "Few bins, as a series does not merge bins in pairs; you may list edges."
         require_published(self.of.said, self.of.columns)
         rules = universe_rules(self.of.said, wish.columns)
         keys = {
@@ -272,7 +272,9 @@ class ColumnUse:
             why[""] += WEIGHTLESS
         for name, question in self.of.said.items():
             if question.role == "weight":
-                why[""] += f" Each counts once; {name} is the number of people represented."
+                why[""] += (
+                    f" Each record counts once; {name} is the number of people it represents."
+                )
         return PlannedRelease(
             keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,)
         )

@@ -54,8 +54,8 @@ class Request(Section):
     )
     part: WrittenRational | None = Field(
         default=None,
-        description="Instead of amounts: a part of the grant, such as `1/12`, of each coordinate that"
-        " a mechanism of the plan spends.",
+        description="Instead of amounts: the part of the grant to request, such as `1/12`. It applies to"
+        " each of alpha (or rho), beta and gamma that a mechanism of the plan spends.",
     )
     beta: WrittenRational = Field(
         default=Fraction(0), description="delta; with rho, only for mechanisms that may fail."

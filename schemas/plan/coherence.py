@@ -176,7 +176,7 @@ def _linked(plan: PlanDocument) -> None:
     for place in ("weights", "series"):
         if getattr(plan, place):
             raise ValueError(
-                f"linked: wide records have no {place}; write another plan, without `linked`"
+                f"linked: not available with {place}; write another plan, without `linked`"
             )
     for i, table in enumerate(plan.synthesis):
         if table.implicates:
@@ -206,8 +206,8 @@ def _series(plan: PlanDocument) -> None:
     for key in ("synthesis", "analyses"):
         if getattr(plan, key) and plan.series.measures == "to-date":
             raise ValueError(
-                f"{key}: they need the counts of one period alone, which no run has with measures:"
-                " to-date; remove measures from series"
+                f"{key}: need counts of single periods, which runs with `measures: to-date` do not have;"
+                " remove measures from series"
             )
     if plan.operation.schedule and plan.operation.schedule.since is None:
         raise ValueError(

@@ -254,7 +254,7 @@ def _in_all_places(
         return
     if SIZE in named:
         raise ValueError(
-            f"{place}: with {SIZE!r} name columns of one member, such as"
+            f"{place}: in a rule with {SIZE!r}, write a column with the number of its member, such as"
             f" {places[min(named & set(places))][0]!r}"
         )
     there = _only_of_present(rule, places)

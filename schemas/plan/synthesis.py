@@ -43,10 +43,10 @@ class Synthesis(Section):
     rows: StrictInt = Field(ge=1, le=2**31, description="The number of records, a public choice.")
     within_bins: dict[StrictStr, Name] = Field(
         default_factory=dict,
-        description="For each numeric column, the release that its values follow inside their bins:"
-        " a density, counts in finer bins, or `uniform`. By default this is the plan's density of"
-        " this column alone, otherwise a joint density, unless its bandwidth is wider than half of"
-        " the bins; otherwise a smooth density that fits the records' counts.",
+        description="For each numeric column, the release that its values follow inside their bins: a"
+        " density, counts in finer bins, or `uniform`. Default: a density of the plan, preferably of"
+        " this column alone, if at least half of the bins are as wide as its bandwidth; otherwise a"
+        " smooth density that fits the records' counts.",
     )
 
     derived: dict[StrictStr, StrictStr] = Field(

@@ -93,7 +93,7 @@ Product = Literal["Summary statistics", "Machine learning model", "Synthetic dat
 
 
 OF_A_CURVE = (
-    "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
+    "a curve: each row has an interval and a band; `bundle.evaluate` computes other points."
 )
 """``ReleaseSection.without_replicates`` of a function at points."""
 

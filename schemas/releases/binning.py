@@ -95,10 +95,10 @@ def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str
         values = int(upper - lower)
         whole = [n for n in range(2, min(values, MOST_BINS) + 1) if values % n == 0]
         near = sorted(sorted(whole, key=lambda n: abs(n - count))[:2])
-        would = f"{' or '.join(map(str, near))} would, or " if near else ""
+        would = f"write {' or '.join(map(str, near))}, or " if near else ""
         raise ValueError(
-            f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds, {values} values;"
-            f" {would}list edges"
+            f"bins.{name}: {values} whole numbers cannot be divided into {count} equal bins; {would}list"
+            " edges"
         )
     # The last edge is exactly the bound, which the sum may miss by a rounding error.
     return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

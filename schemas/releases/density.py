@@ -60,8 +60,8 @@ class DensitySection(GroupedSection, SmoothSection):
         default=None,
         ge=1,
         description=(
-            "The largest number of frequencies along each column. Fewer have less noise and less"
-            " detail. Default: all that the bandwidth leaves."
+            "The largest number of frequencies along each column. Fewer have less noise and less detail."
+            " Default: all that the bandwidth does not smooth away."
         ),
     )
 

@@ -215,7 +215,7 @@ class HierarchySection(CountingSection):
                 position, those = condition(sides[side][0], f"{place}.{name}", name, given)
                 holds[side] &= np.isin(sides[side][1][:, position], those)
             if not entry or not (holds[0].any() and holds[1].any()):
-                raise ValueError(f"{place}: is true nowhere in the hierarchy")
+                raise ValueError(f"{place}: matches no region of the hierarchy")
             listed[np.ix_(*holds)] = False
         if not listed.any():
             raise ValueError("impossible: excludes every region; remove an entry")

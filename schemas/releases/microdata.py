@@ -43,9 +43,9 @@ class CompressSection(Section):
     keep: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="The number of groups of a wide column; every column with more categories or"
-        " bins is wide. Null is a separate group. Default: chosen from the noise in a pair and the"
-        " number of records; four times as many for categories, up to 64.",
+        description="The number of groups of a wide column; every column with more categories or bins is"
+        " wide. Null is a separate group. Default: a number that suits the noise in a pair and the"
+        " number of records; for columns of categories four times as many, up to 64.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),

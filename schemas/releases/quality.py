@@ -68,8 +68,8 @@ class CriterionSection(Section):
     )
     copies: Literal[True] | None = Field(
         default=None,
-        description="The share of rows that are alone in their cell of all columns, if that cell also"
-        " contains a synthetic record.",
+        description="The share of rows that are the only row in their cell of all columns, if this cell"
+        " also contains a synthetic record.",
     )
     at_most: float = Field(gt=0, le=1, description="The largest value that meets the criterion.")
 

@@ -24,10 +24,10 @@ NINE_LEVELS = "".join(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("title: 2024-13-45", "line 2: no timestamp can be read"),
-        ('rows: !!int "x"', "line 2: no int can be read"),
-        ('rows: !!int ""', "line 2: no int can be read"),
-        ('rows: !!timestamp "x"', "line 2: no timestamp can be read"),
+        ("title: 2024-13-45", "line 2: not a valid timestamp"),
+        ('rows: !!int "x"', "line 2: not a valid int"),
+        ('rows: !!int ""', "line 2: not a valid int"),
+        ('rows: !!timestamp "x"', "line 2: not a valid timestamp"),
         (f"rows: {2**1023}", "line 2: this whole number is too long"),
         ("rows: " + "9" * 2000, "line 2: this whole number is too long"),
         ("rows: " + "9" * 5000, "line 2: this whole number is too long"),

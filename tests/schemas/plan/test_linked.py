@@ -93,7 +93,10 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
         False,
     ]
     rule["if"] = {"age": {"below": 30}, "size": {"from": 2}}
-    assert "rules[0]: with 'size' name columns of one member, such as 'age.1'" in refused(document)
+    assert (
+        "rules[0]: in a rule with 'size', write a column with the number of its member, such as 'age.1'"
+        in refused(document)
+    )
     rules = ["age >= 3", {"if": {"relation": ["x"]}, "then": {"sex": ["F"]}}, "`age.1` >= `ag.2`"]
     for i in (1, 2):
         document["releases"] = [HOMES | {"columns": ["age", "sex"], "rules": [rules[0], rules[i]]}]
@@ -173,4 +176,4 @@ def test_columns_that_are_made_must_not_be_in_the_plan(document, name):
 def test_weights_of_wide_records_are_refused(document):
     document["releases"] = [HOMES | {"weighted": True}]
     document["weights"] = {"column": "w", "largest": "4", "step": "1", "total": 900}
-    assert "linked: wide records have no weights" in refused(document)
+    assert "linked: not available with weights" in refused(document)

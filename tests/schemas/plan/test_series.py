@@ -218,7 +218,7 @@ def test_words_for_readers_may_change_and_the_period_of_a_run_has_a_name(documen
         (
             {},
             {"measures": "to-date"},
-            "synthesis: they need the counts of one period alone",
+            "synthesis: need counts of single periods",
         ),
         ({"columns": ["month", "kind"]}, {}, "'month' is the period of the series; remove it"),
         ({"compress": {"keep": 2}}, {}, "compress: remove it, because each period would merge"),
@@ -231,7 +231,7 @@ def test_records_that_one_run_cannot_make_are_refused(document, release, changes
 
 def test_models_from_counts_to_date_are_refused(document):
     to_date = with_records(document, measures="to-date") | {"synthesis": []}
-    assert "analyses: they need the counts of one period alone" in refused(to_date)
+    assert "analyses: need counts of single periods" in refused(to_date)
 
 
 def test_plans_without_a_series_have_the_digest_that_they_had(document):

@@ -132,7 +132,7 @@ def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_
     best = built(plan_document, **BEST | {"bandwidth": 0.25})
     assert best.nullable
     assert best.counts_mass
-    assert "if no record is missing" in best.expected_error()[-1].note
+    assert "larger in proportion if records have no value" in best.expected_error()[-1].note
     plan_document["releases"].pop()
     plan_document["budget"]["requested"]["beta"] = "0"
     with pytest.raises(PlanError, match="difference-body is for columns without nulls"):
@@ -146,7 +146,7 @@ def test_point_masses_of_a_column_are_counted_beside_its_density(plan_document, 
     release = built(plan_document, **section)
     assert isinstance(release, DensityOfParts)
     assert release.points.tolist() == [0, 9000]
-    assert release.each.of_rows == "records apart from point masses"
+    assert release.each.of_rows == "records outside point masses"
 
 
 @pytest.mark.parametrize("section", [DENSITY, FUNCTION])

@@ -143,7 +143,7 @@ REST: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a zero nowhere": (
         {"impossible": [{"state": ["B"], "tract": ["t1"]}]},
-        "is true nowhere",
+        "matches no region",
     ),
     "zeros everywhere": ({"impossible": [{"sex": ["F", "M"]}]}, "excludes every region"),
     "totals of weights": (

@@ -180,7 +180,7 @@ def test_a_circle_of_different_multiples_may_exclude_no_number():
     assert np.all((a <= b) & (b <= 2 * a))
     assert len({*zip(a.tolist(), b.tolist(), strict=True)}) > 50
     below = Domain(tuple(Bins(name, (-1.0, *bins), integer=True) for name in "ab"))
-    with pytest.raises(ValueError, match="`often_equal` has an inequality for each side"):
+    with pytest.raises(ValueError, match="`often_equal` has one for each side"):
         rules_of(below, "a <= b", "b <= 2 * a")
     with pytest.raises(ValueError, match="with different multiples"):
         rules_of(domain, "a <= b", "b < 2 * a")
@@ -216,12 +216,12 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["end > 2 * start", "start >= end / 2"], "circle, start below end below start, which no"),
         (["start < sex"], "at character 9: sex is not a column of numbers"),
         (["start < nothing"], "'nothing' is not among the columns"),
-        (["start < end", "end < start"], "rules: inequalities close a circle"),
+        (["start < end", "end < start"], "rules: inequalities form a circle"),
         (
             ["start < end", "end <= start"],
             "a circle, start below end below start, which no numbers",
         ),
-        (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
+        (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities form a circle"),
         (["start < "], "is not a formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under both if"),
     ],

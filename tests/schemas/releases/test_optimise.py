@@ -45,4 +45,4 @@ def test_a_wish_without_effect_is_stated():
             "m", domain, 100, Budget.of("1"), sets, aim="mean", adjacency=Adjacency()
         )
         notes = " ".join(statement.note for statement in release.expected_error())
-        assert ("equal precisions are the best for this aim" in notes) is words
+        assert ("for this aim, equal precision of all tables is best" in notes) is words
