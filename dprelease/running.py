@@ -114,8 +114,8 @@ def plan(
         densities: Columns that get a curve.
         models: Such as ``"visits ~ chronic + age"`` or ``"poisson: visits ~ age"``.
         maps: Densities of two columns, such as ``"lon lat"``.
-        rows: The number of records, for which the plan is then chosen.
-        alpha: The cost of a release, such as ``"0.5"``, for which the plan is then chosen.
+        rows: The number of records, if the plan should suit it.
+        alpha: The cost of a release, such as ``"0.5"``, if the plan should suit it.
 
     Raises:
         InputError: A wish names a column that the plan cannot have, or no plan can serve it.

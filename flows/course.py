@@ -75,7 +75,7 @@ def _carried_out(job: ReleaseJob) -> str:
         for records, judge in kept_back.items():
             log_line(
                 f"the synthetic records {records} are withheld: they do not meet the criteria of"
-                f" {judge}; its table shows the measurements, and the bundle has everything else"
+                f" {judge}. The table of {judge} shows the measurements; the bundle has everything else"
             )
         microdata = wait_for_all(
             write_microdata.submit(job, synthesis.name, staging)

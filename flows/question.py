@@ -49,7 +49,7 @@ def select_releases(
     requests = agency.operation.requests
     if requests is None:
         raise InputError(
-            f"plan: {plan!r} opens nothing to requests; its author can do so with operation.requests"
+            f"plan: {plan!r} opens nothing to requests; its author may state operation.requests"
         )
     if not isinstance(requester, str) or not requester.strip():
         raise InputError("requester: write who asks for the release")
@@ -57,7 +57,7 @@ def select_releases(
     if said != NOTHING:
         if releases:
             raise InputError(
-                "releases: choose none where there are wishes; ask for them in another run"
+                "releases: leave them out, because there are wishes; ask for them in another run"
             )
         if not requests.columns:
             raise InputError(f"plan: {plan!r} opens no columns to wishes, only releases")

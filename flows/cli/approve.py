@@ -52,8 +52,9 @@ def _decide(
         )
     elif approved and not known.asks_approval(dataset, release_id):
         words.append(
-            "no run of this release asks for an approval: without `publication: {approval: true}` in"
-            f" its plan it {'was' if published else 'is'} published without one"
+            "no run of this release asks for approval; unless its plan has"
+            " `publication: {approval: true}`,"
+            f" it {'was' if published else 'is'} published without approval"
         )
     elif approved and not published:
         words.append(

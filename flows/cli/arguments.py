@@ -35,7 +35,7 @@ Plans = Annotated[
     Path | None,
     Parameter(metavar="DIR", help="the folder of plans; default: DPRELEASE_PLANS, or plans"),
 ]
-Dataset = Annotated[str, Parameter(help="its name in the plan")]
+Dataset = Annotated[str, Parameter(help="the dataset's name in the plan")]
 Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
 Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all")]

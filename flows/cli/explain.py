@@ -21,8 +21,8 @@ def explain(
         str | None,
         Parameter(
             metavar="RELEASE[:STATEMENT]=ERROR",
-            help="print the smallest alpha of the plan for an expected error of at most this value. It"
-            " is the release's first error statement, or the statement with STATEMENT in its name",
+            help="print the smallest alpha of the plan at which an expected error of the release is at"
+            " most this value: its first error statement, or the statement with STATEMENT in its name",
         ),
     ] = None,
     analysis: Annotated[

@@ -37,10 +37,10 @@ def init(
     ] = None,
     rows: Annotated[
         int | None,
-        Parameter(metavar="N", help="the number of records, for which the plan is then chosen"),
+        Parameter(metavar="N", help="the number of records, if the plan should suit it"),
     ] = None,
     alpha: Annotated[
-        str, Parameter(metavar="A", help="the cost of a release, for which the plan is then chosen")
+        str, Parameter(metavar="A", help="the cost of a release, if the plan should suit it")
     ] = "",
     out: Annotated[
         Path | None, file_option("the file to write; default: standard output", "PLAN")

@@ -85,8 +85,8 @@ def grant(
         if before:
             words[-1] += (
                 " This grant covers only later releases. Its promise adds to the promises of earlier"
-                " grants, and their unspent rest is lost. A series that has begun cannot continue: begin"
-                " a new series."
+                " grants, whose unspent rest is lost. A series that has begun cannot continue: begin a"
+                " new series."
             )
     if os.environ.get("PREFECT_API_URL"):
         words += _resume_schedules()
@@ -186,8 +186,8 @@ def show(
     plans: Annotated[
         Path | None,
         file_option(
-            "the folder of plans, to say how many runs of each are left; default: plans, if there is"
-            " one",
+            "the folder of plans, to show how many runs of each plan are left; default: plans, if it"
+            " exists",
             "DIR",
         ),
     ] = None,

@@ -71,5 +71,7 @@ def _id_when_due(path: Path, plan: Plan, due: str) -> str:
 
     schedule = plan.operation.schedule
     if schedule is None:
-        raise InputError("--due: the plan has no operation.schedule; name the release --release-id")
+        raise InputError(
+            "--due: the plan has no operation.schedule; name the release with --release-id"
+        )
     return run_id(path, read_due(schedule, due, datetime.now(UTC)))

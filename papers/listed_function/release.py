@@ -86,7 +86,9 @@ class ListedFunction(Release):
     def publish(self, noisy: Noisy) -> Published:
         chosen = int(noisy.values[0])
         shares = TableColumn(
-            "share", self._normalised[chosen], "Share of the records that the chosen function gives"
+            "share",
+            self._normalised[chosen],
+            "Share of the records according to the chosen function",
         )
         statement = (
             "The function is public; its choice is private. With probability 90%, no other function of"
@@ -111,6 +113,6 @@ class ListedFunction(Release):
             ErrorStatement(
                 "90% bound on the excess distance of the chosen function",
                 self.excess,
-                "largest difference of distribution functions, minus the nearest function's",
+                "largest difference of distribution functions, above the smallest in the list",
             ),
         )

@@ -22,8 +22,7 @@ class SampledHistogramSection(ReleaseSection):
     draws: StrictInt = Field(
         ge=1,
         le=10**7,
-        description="Number of records to draw. The more are drawn, the more public records are mixed"
-        " in.",
+        description="Number of records to draw. More draws mix in more public, uniform records.",
     )
     mechanism: Literal["smoothed-histogram", "dirichlet-multinomial"] = "dirichlet-multinomial"
 

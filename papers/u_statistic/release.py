@@ -119,10 +119,13 @@ class UStatistic(SumOverRecords):
     def _not_included(self) -> str:
         """Words on what the stated errors do not include, from public values alone."""
         found = (
-            "Not included: the bias from moving values beyond a bound to it, where the plan clamps"
+            "Not included: the bias from moving values beyond a bound to it (if the plan clamps)"
         )
         if not self.grid.integer:
-            found += f", and to the middle of their grid cells, by at most {self._step / 2:.3g}"
+            found += (
+                ", and from moving values to the middle of their grid cells, by at most"
+                f" {self._step / 2:.3g}"
+            )
         return f"{found}."
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -139,8 +142,8 @@ class UStatistic(SumOverRecords):
             for scale in (self.mechanism.scale(0), self.mechanism.largest_scale)
         )
         return (
-            ErrorStatement(f"{what}, at most", most, "where the records spread over the range"),
-            ErrorStatement(f"{what}, at least", least, "where nearly all records are equal"),
+            ErrorStatement(f"{what}, at most", most, "if the records spread over the whole range"),
+            ErrorStatement(f"{what}, at least", least, "if nearly all records are equal"),
             ErrorStatement(f"{what} with discrete-laplace", any_data, "whatever the records are"),
             ErrorStatement(
                 "expected number of unusual records that may be unprotected, at most",

@@ -62,9 +62,9 @@ def _say_what_can_go_on(job: ReleaseJob, ledger: Ledger) -> None:
     decision = ledger.decision(job.dataset, unpublished[-1]) if unpublished else None
     if unpublished and (decision is None or decision.approved):
         log_line(
-            f"release {unpublished[-1]} of this plan was charged, and {job.folder} has no bundle of it:"
-            f" if its run stopped, run it again with --release-id {unpublished[-1]}, which costs nothing"
-            f" more; {job.release_id} is another release, which is charged too"
+            f"release {unpublished[-1]} of this plan was charged, but has no bundle in {job.folder}. If"
+            f" its run stopped, run it again with --release-id {unpublished[-1]}, which costs nothing"
+            f" more. {job.release_id} is a new release, and is charged too"
         )
 
 

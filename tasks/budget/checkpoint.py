@@ -80,8 +80,8 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
         first = lost[0]
         raise LostLedgerError(
             f"{path} lists the draw {dataset}/{first.release_id}/{first.release_name}, which the ledger"
-            f" lacks ({len(lost)} draws of this dataset are missing). The ledger is an old copy or"
-            f" another one, and would spend the missing budget twice: {first.remedy}"
+            f" lacks ({len(lost)} draws of this dataset are missing). The ledger is an old copy or the"
+            f" wrong one, and would spend the missing budget twice: {first.remedy}"
         )
     # Tried now: if the witness could not be replaced after the draws, a charged run would stop.
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:

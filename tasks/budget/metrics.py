@@ -148,7 +148,7 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
                 seconds[event.step].append(event.seconds)
     ended = CounterMetricFamily(
         "dprelease_runs",
-        "Runs that ended, by exit code, or waiting or interrupted",
+        "Runs that ended, by exit code; also waiting and interrupted runs",
         labels=("dataset", "outcome"),
     )
     for labels, number in sorted(runs.items()):
@@ -164,7 +164,7 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
     for step, times in sorted(seconds.items()):
         steps.add_metric((step,), count_value=len(times), sum_value=sum(times))
     left_out = GaugeMetricFamily(
-        "dprelease_events_unread", "Lines of the file of events that are not a complete event"
+        "dprelease_events_unread", "Incomplete lines in the file of events"
     )
     if path is not None:
         left_out.add_metric((), unread)

@@ -35,7 +35,7 @@ ENTER_OR_WITHDRAW = (
     " digest with `dprelease ledger recover`; otherwise " + WITHDRAW
 )
 RESTORE_OR_WITHDRAW = (
-    "the ledger was lost, is an old copy or another one, or the bundle is forged: restore the ledger,"
+    "the ledger was lost, is an old copy or the wrong one, or the bundle is forged: restore the ledger,"
     " enter what the bundle proves with `dprelease ledger recover`, or withdraw the bundle"
 )
 MAKE_READABLE = (

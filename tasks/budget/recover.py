@@ -82,9 +82,9 @@ def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReade
             lacking.append(f"  {command}{_amounts(left, spent)} --who WHO --why WHY")
     if lacking:
         raise BudgetError(
-            "bundles that are missing in the ledger were charged to allowances that are missing too,"
-            " so nothing was entered. Give these allowances again, at least the following, and repeat"
-            " this:\n" + "\n".join(lacking)
+            "bundles that are missing in the ledger were charged to allowances that are missing too, so"
+            " nothing was entered. Give at least these allowances again, and repeat the command:\n"
+            + "\n".join(lacking)
         )
 
 

@@ -20,8 +20,8 @@ from tasks.workplace.job import ReleaseJob
 from tasks.workplace.step import step
 
 STATED = (
-    "Includes sampling and privacy noise, to first order and with normal quantiles. The interval is for"
-    " the population from which the survey is assumed to be drawn, and is right 19 times in 20"
+    "Errors include sampling and privacy noise, to first order and with normal quantiles. The interval"
+    " is for the population from which the survey is assumed to be drawn, and is right 19 times in 20"
 )
 
 

@@ -38,10 +38,10 @@ FAR = 0.5
 
 SPREAD = {
     "columns": "Two columns that were measured together",
-    "spread": "Standard deviation of the slope of one column on the other between implicates, times"
-    " (1 + 1/M)^0.5 for M implicates, divided by the slope's standard error from the noisy tables",
-    "distance": "Mean slope over implicates minus the slope in the noisy tables, in the same standard"
-    " errors",
+    "spread": "Standard deviation, between implicates, of the slope of one column on the other, times (1"
+    " + 1/M)^0.5 for M implicates, divided by the slope's standard error from the noisy tables",
+    "distance": "Mean slope over implicates minus the slope in the noisy tables, divided by the same"
+    " standard error",
     "grade": f"enough: spread is at least {ENOUGH} and distance between -{FAR} and {FAR}. too little:"
     " many cells of the table are nearly empty, so intervals about these two columns may be too short;"
     " use `fit` of the Python reader instead",

@@ -62,8 +62,8 @@ SUPPORT = {
     "distance": "Total variation distance between the records and the noisy table",
     "expected_distance": "Average total variation distance caused by privacy noise alone",
     "outside_largest": "Share of the records that are not in the largest cell of the joint table",
-    "excluded": "Number of cells with noisy counts surely above zero that no record is in: rules or"
-    " conditions of the plan exclude records that the survey has",
+    "excluded": "Number of cells that have no records, although their noisy counts are clearly above"
+    " zero: rules or conditions of the plan exclude records that the survey has",
     "derived_from": "Columns from which this column is computed in each record. Such a column is not"
     " drawn and has no cells",
 }

@@ -78,14 +78,15 @@ def _summary(e: Evaluation) -> DataTable:
         (
             "Recognised by a classifier",
             f"AUC {e.propensity_auc:.3f}",
-            "0.5: not at all; well below: real records are repeated",
+            "0.5: not recognised; far below 0.5: synthetic records repeat real ones",
         )
     )
     learnt = e.classifier
     rows.append(
         (
             f"{learnt.label} predicted for real records",
-            f"AUC {learnt.trained_on_synthetic:.3f}, {learnt.trained_on_real:.3f} if trained on them",
+            f"AUC {learnt.trained_on_synthetic:.3f}; if trained on real records"
+            f" {learnt.trained_on_real:.3f}",
             "equal: as useful for training as real records",
         )
     )
@@ -173,8 +174,8 @@ def _numbers(e: Evaluation) -> PageSection:
     return PageSection(
         "numbers",
         "Shapes of numbers",
-        "How numeric columns are distributed, null left out. Real records are filled, synthetic ones a"
-        " line; the charts show the middle 99% of the real values.",
+        "Distributions of numeric columns, without nulls. Filled: real records. Line: synthetic records."
+        " The charts show the middle 99% of the real values.",
         figures,
         [quantiles],
     )

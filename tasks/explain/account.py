@@ -86,9 +86,9 @@ def allowance_rows(plan: Plan, ledger: Ledger) -> list[dict[str, str]]:
         return []
     cost, names = total(plan.prices.values()), plan.requested.coordinates
     rows = [amounts(f"allowed to {plan.publication.requester}", found.allowed, names)]
-    rows.append(amounts("spent of that", found.spent, names))
+    rows.append(amounts("allowance spent", found.spent, names))
     if found.left.covers(cost):
-        rows.append(amounts("left of that afterwards", found.left - cost, names))
+        rows.append(amounts("allowance left afterwards", found.left - cost, names))
     return rows
 
 

@@ -103,8 +103,8 @@ def promises(plan: Plan) -> list[str]:
         return []
     return [
         f"By itself this release keeps {plan.promise}. All releases charged to the same grant together"
-        f" keep {plan.budget.granted.budget}. The table shows the rho that this allows, and the part of"
-        " beta for mechanisms."
+        f" keep {plan.budget.granted.budget}. The table shows the rho of this promise, and the part of"
+        " its beta that mechanisms may spend."
     ]
 
 
@@ -213,7 +213,7 @@ def _numbers(release: Release) -> int:
 def unused_text(plan: Plan) -> list[str]:
     """A line on columns that no release uses; empty if there are none."""
     unused = [name for name in plan.unused if name not in plan.design_columns]
-    return [f"In no release: {', '.join(unused)}."] if unused else []
+    return [f"Columns in no release: {', '.join(unused)}."] if unused else []
 
 
 def known_text(plan: Plan) -> list[str]:
@@ -225,7 +225,7 @@ def known_text(plan: Plan) -> list[str]:
         and release.adjacency.public_rows
         and not release.adjacency.weighted
     ]
-    says = "All records are in one cell, and their number is public: a share of the budget is spent"
+    says = "All records are in one cell, so its count is public, but a share of the budget is spent"
     return [f"{says} to publish it with noise in {', '.join(known)}."] if known else []
 
 
@@ -237,8 +237,8 @@ def implicates_text(plan: Plan) -> list[str]:
             values = implicate_values(plan, table)
             lines.append(
                 f"{table.name}: {table.implicates} implicates, a file of at most {8 * values / 1e6:.3g}"
-                f" MB, made in about {IMPLICATE * values:.2g} of the processor seconds above; they cost"
-                " no budget."
+                f" MB, which takes about {IMPLICATE * values:.2g} of the processor seconds above; no"
+                " budget is spent."
             )
     return ["", *lines] if lines else []
 
@@ -246,8 +246,9 @@ def implicates_text(plan: Plan) -> list[str]:
 def least_text(plan: Plan) -> list[str]:
     """Lines on the distance from the least possible errors; empty if none is known."""
     heading = (
-        "Smallest possible errors with the same promise. Least: in the worst case. On every table: of"
-        " mechanisms whose worst case is at most the expected error"
+        "Smallest possible errors with the same promise. Least: the smallest error in the worst case. On"
+        " every table: the error that a mechanism must have on every table if its worst case is at most"
+        " the expected error"
     )
     rows = least_rows(plan)
     return ["", heading, text_table(rows)] if rows else []

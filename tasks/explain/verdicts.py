@@ -112,7 +112,7 @@ def _enough(plan: Plan, name: str, says: str) -> tuple[Fraction | None, str]:
 def _of_analysis(plan: Plan, model: Analysis) -> Verdict:
     ratio = _expected_ratio(plan, model)
     words = (
-        f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
+        f"privacy errors up to {ratio:.2g} times the sampling errors, if columns are independent"
         if math.isfinite(ratio)
         else "noise hides the correlations of its terms"
     )
@@ -178,7 +178,7 @@ def _split(distances: Sequence[tuple[float, float]]) -> str:
 def _of_tables(distances: Sequence[tuple[float, float]], split: str) -> str:
     """The error of tables in words, and the share of tables with each grade."""
     percent = f"{float(f'{100 * min(median(moved for moved, _ in distances), 1.0):.2g}'):g}%"
-    differ = f"; the bundle will grade its tables about {split}" * bool(split)
+    differ = f"; expected grades of its tables in the bundle: {split}" * bool(split)
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
 
 

@@ -145,9 +145,8 @@ class _FormulaColumns:
             numbered = isinstance(axis, Categories) and isinstance(axis.categories[0], int)
             if numbered and any(isinstance(v, str) for v in np.ma.compressed(values[axis.name])):
                 raise InputError(
-                    f"{axis.name}: `compress` merged categories that hold few people, so that no model"
-                    " can distinguish them; measure the model for itself (kind: model), or request more"
-                    " budget"
+                    f"{axis.name}: `compress` merged categories that hold few people, so no model can"
+                    " distinguish them; measure the model directly (kind: model), or request more budget"
                 )
         return formula_frame(axes, self.seen, values)
 

@@ -89,7 +89,7 @@ def fit_of(
         for name, value, sampling, privacy in zip(names, *numbers, strict=True)
     )
     unknown = [each.name for each in coefficients if not math.isfinite(each.standard_error)]
-    notes = (f"{', '.join(unknown)}: {hidden}; these have no interval",) if unknown else ()
+    notes = (f"no interval for {', '.join(unknown)}: {hidden}",) if unknown else ()
     return Fit(formula, family, coefficients, notes, way=way)
 
 

@@ -125,8 +125,8 @@ def _answer(
     if found is None and models and not answering(plan):
         measured = (f"{each.formula} ({each.family})" for each in models.values())
         raise InputError(
-            f"{formula}: this model was not measured; what was measured: {'; '.join(measured)}. Nothing"
-            f" else answers: {unanswered(plan)}"
+            f"{formula}: this model was not measured; only these models were: {'; '.join(measured)}. It"
+            f" cannot be fitted to tables: {unanswered(plan)}"
         )
     return found
 
@@ -149,10 +149,10 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         return []
     now, would = f"{max(here):.2g}", f"{direct:.2g}"
     return [
-        f"this model was not measured for itself: with noise its intervals are up to {now} times as wide"
+        f"this model was not measured directly: with noise its intervals are up to {now} times as wide"
         " as with its estimated sampling errors alone. If the model fits closely and noise hides this,"
-        " the sampling errors are too large, in public tables up to four times. A release of kind model"
-        f" with the budget of {name} would "
+        " the sampling errors are too large (up to four times in tests on public tables). A release of"
+        f" kind model with the budget of {name} would "
         + (
             f"have made the intervals about {would} times as wide as without noise"
             if float(would) < float(now)
@@ -169,9 +169,8 @@ def measured_means(plan: Plan, formula: str) -> list[str]:
         return []
     response, terms = read.response.strip("`"), read.names[1:]
     return [
-        f"the release {release.name} measures the mean of {response}"
-        f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), with"
-        " intervals for privacy noise only"
+        f"table({release.name!r}) has the mean of {response}{' by ' * bool(by) + ', '.join(by)},"
+        " measured directly; its intervals are for privacy noise only"
         for release in plan.built.values()
         if isinstance(release, StatesMeans)
         for *by, column in [release.domain.names]

@@ -248,8 +248,8 @@ def require_same_id(release_id: str, made: Sequence[str]) -> None:
     """
     if made and release_id not in made:
         raise LedgerError(
-            f"{release_id}: this plan was released for the same due time as {made[0]}: give its file"
-            " its earlier name, or give the release an id of its own"
+            f"{release_id}: this plan was released for the same due time as {made[0]}: rename the plan's"
+            " file back, or make a separate release with --release-id instead of --due"
         )
 
 

@@ -22,16 +22,16 @@ from tasks.report.terms import term_name
 
 NUMBERS = (
     "Estimate",
-    "Error by sampling",
-    "Error by noise",
+    "Error from sampling",
+    "Error from noise",
     "95% interval for this number alone",
 )
 """Headings of estimates for the population."""
 
 KEY = (
     ("dot", "estimate"),
-    ("bar", "95% by sampling"),
-    ("whisker", "95% by sampling and noise"),
+    ("bar", "95% interval, sampling"),
+    ("whisker", "95% interval, sampling and noise"),
 )
 
 MODELS = {

@@ -132,7 +132,7 @@ def one_way(counts: CountTable, path: str) -> Figure:
         clear = counts.value > SURE * counts.error
         drawn = [drawn[i] for i in _between_empty_ends(clear, counts.keys[0][-1] is None, 1)]
     if left := len(numbers.rows) - len(drawn):
-        says += f"; {left:,} cells below and above these may be empty, and are in the numbers"
+        says += f"; {left:,} cells below and above these may be empty, and are only in the table"
     return Figure(title, says, bars(drawn, counts.unit.things), numbers)
 
 
@@ -166,7 +166,7 @@ def two_way(counts: CountTable, path: str, columns: Columns) -> Figure:
     if left := sum(counts.shape) - sum(value.shape):
         says += (
             f". Rows and columns at the ends without a count clearly above zero ({left:,}) are only in"
-            " the numbers"
+            " the table"
         )
     rows, across = (
         Axis(called, [side[i] for i in places])

@@ -123,7 +123,7 @@ def _note_on_counts(shares: int, means: int, contrasts: Sequence[Stated]) -> str
 
 
 def _note_on_models(terms: int) -> str:
-    wider = " So they are wider than the 95% intervals below, for one coefficient alone."
+    wider = " So they are wider than the 95% intervals below, which are for single coefficients."
     return (
         f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
         f" {terms} coefficients considered, if the records are a random sample of the population."

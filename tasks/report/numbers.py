@@ -135,9 +135,7 @@ def draw_levels(source: Source) -> Drawn:
     if not public:
         of = source.plan.protection.records
         shown += f" records (drawn as a share of {of if parts == 1 else 'groups of equal size'}"
-        shown += (
-            ", wider where many have no value)" if source.release.domain.axes[-1].nullable else ")"
-        )
+        shown += "; too short if many are null)" if source.release.domain.axes[-1].nullable else ")"
     rows = [
         Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)

@@ -31,7 +31,7 @@ def how_often(guarantee: Guarantee) -> str:
     """Words for the largest ratio of probabilities between two neighbouring tables, rounded up."""
     factor = math.exp(min(float(guarantee.alpha), 700.0))
     beta = guarantee.beta
-    chance = f", apart from a chance of one in {math.floor(1 / beta):,}" if beta else ""
+    chance = f", except with a chance of one in {math.floor(1 / beta):,}" if beta else ""
     if factor > LARGEST_FACTOR:
         return f"but their probability could differ by a factor of more than {LARGEST_FACTOR:,}{chance}"
     digits = 2 if factor < 2 else 1 if factor < 100 else 0

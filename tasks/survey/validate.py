@@ -29,7 +29,7 @@ REMEDIES = {
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
     "category": "Categories are compared character by character: 01 is not 1, and a blank at an end, or"
-    " an accent that is a character of its own, makes another value.",
+    " an accent that is a separate character, makes another value.",
 }
 """For each rule, the settings of a published column with which a plan can allow such values."""
 
@@ -47,7 +47,7 @@ LOOKS: Mapping[str, Mapping[str, str]] = {
     },
     "date": {
         "number": "numbers",
-        "date": "dates in another form (state `format`; no offset but Z), or that do not exist",
+        "date": "dates in another form (state `format`; the offset must be Z), or that do not exist",
         "text": "text",
     },
 }

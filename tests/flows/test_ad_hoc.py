@@ -164,7 +164,10 @@ def opened(plans, plan_path):
         ({"models": ["{income > 2000} ~ age"]}, "no column 'income'"),
         ({"models": ["age ~ `income`"]}, "no column 'income'"),
         ({"models": ["age ~ __import__('os')"]}, "model"),
-        ({"records": True, "releases": ["plan: people"]}, "choose none where there are wishes"),
+        (
+            {"records": True, "releases": ["plan: people"]},
+            "leave them out, because there are wishes",
+        ),
         ({}, "opens no releases; write wishes over sex, region, age, children"),
     ],
 )

@@ -148,7 +148,7 @@ def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
     waits = served.settled(run)
     assert waits["state_type"] == "PAUSED", waits["state"]["message"]
     told = served.artifact(run, "cost-and-accuracy")["data"]
-    assert "| left of that afterwards | 0.5 |" in told
+    assert "| allowance left afterwards | 0.5 |" in told
     assert served.ledger.spent("thesis") == Budget()
     with pytest.raises(httpx.HTTPStatusError, match="409"):
         served.answer(run, token="0" * 32)

@@ -155,11 +155,11 @@ def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
 @pytest.mark.slow
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert decide("approve", waiting.id) == 0
-    assert "no run of this release asks for an approval" in capsys.readouterr().out
+    assert "no run of this release asks for approval" in capsys.readouterr().out
     waiting.ledger.ask_approval("survey", waiting.id)
     assert decide("approve", waiting.id) == 0
     said = capsys.readouterr().out
-    assert "asks for an approval" not in said
+    assert "asks for approval" not in said
     assert "to publish, run the plan again" in said
 
 

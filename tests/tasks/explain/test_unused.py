@@ -7,10 +7,10 @@ from tasks.explain.explain import explain
 
 def test_columns_in_no_release_are_named(plan_document):
     plan = load_plan(plan_document)
-    assert "In no release" not in explain(plan, None, Budget())
+    assert "Columns in no release" not in explain(plan, None, Budget())
     plan_document["columns"]["shoe"] = {"type": "integer", "bounds": [30, 50]}
     plan = load_plan(plan_document)
-    assert "In no release: shoe.\n" in explain(plan, None, Budget())
+    assert "Columns in no release: shoe.\n" in explain(plan, None, Budget())
 
 
 def test_a_release_of_what_is_public_is_named(plan_document):

@@ -156,7 +156,7 @@ def test_what_is_said_before_the_charge_is_how_the_bundle_grades_the_tables(tmp_
         support = bundle.table(f"microdata/{name}-records.support")
         (pair,) = np.flatnonzero(support["ways"] == 2)
         assert support["grade"][pair] == {"good": "accurate", "not usable": "noise"}[said[name]]
-        share = re.search(r"([\d.]+)% of the records in wrong cells", stated[name]["note"])
+        share = re.search(r"([\d.]+)% of the records into wrong cells", stated[name]["note"])
         expected = min(support["expected_distance"][pair], 1.0)  # more than all would be misread
         assert float(share[1]) / 100 == pytest.approx(expected, abs=1e-3)
 
@@ -287,7 +287,7 @@ def test_a_model_has_the_same_errors_in_its_verdict_and_in_its_table(plan_docume
     (said,) = (each for each in verdicts(plan) if each.name == "pay")
     lines = analysis_text(plan, asked["formula"], "gaussian").splitlines()
     ratios = [line.split()[-1] for line in lines if line.startswith(("sex", "children"))]
-    assert said.words.startswith(f"privacy errors up to {max(ratios, key=float)} of")
+    assert said.words.startswith(f"privacy errors up to {max(ratios, key=float)} times")
 
 
 CLUSTERS = """

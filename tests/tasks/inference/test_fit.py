@@ -236,7 +236,7 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     assert found["Intercept"].sampling_error > 0
     assert all(c.privacy_error > 0 for c in found.coefficients)
     assert str(found) == str(BundleReader.open(bundle.path).fit("income ~ sex + children"))
-    told = "the release wages measures the mean of income by sex itself: table('wages')"
+    told = "table('wages') has the mean of income by sex, measured directly"
     assert any(note.startswith(told) for note in found.notes)
     assert not any(told in note for note in bundle.fit("income ~ children").notes)
     with pytest.raises(InputError, match="'age' is not a column of the records"):

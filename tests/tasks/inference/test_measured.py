@@ -35,13 +35,15 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
         covariance["term"] == covariance["other"]
     ]
     assert np.allclose(np.sqrt(squares), table["standard_error"])
-    with pytest.raises(InputError, match=r"what was measured: income ~ age \+ sex \(gaussian\)"):
+    with pytest.raises(
+        InputError, match=r"only these models were: income ~ age \+ sex \(gaussian\)"
+    ):
         bundle.fit("income ~ age")
     with pytest.raises(InputError, match="was not measured"):
         bundle.fit("income ~ age + sex", family="poisson")
     part = part_of(page_of(bundle.path), "release-pay")
     assert "sex: M (compared with F)" in part.words
-    assert "95% by sampling and noise" in part.words
+    assert "95% interval, sampling and noise" in part.words
 
 
 EVENT = {"name": "men", "formula": "{sex == 'M'} ~ age + income", "family": "binomial"}
@@ -152,9 +154,9 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     plan_document |= {"synthesis": [], "analyses": []}
     plan = load_plan(plan_document)
     bundle = opened(plan, tmp_path)
-    assert not any("measured for itself" in n for n in bundle.fit(MODEL["formula"]).notes)
+    assert not any("measured directly" in n for n in bundle.fit(MODEL["formula"]).notes)
     other = bundle.fit("income ~ children")
-    (note,) = (n for n in other.notes if "was not measured for itself" in n)
+    (note,) = (n for n in other.notes if "was not measured directly" in n)
     here, direct = map(float, re.findall(r"[\d.]+(?= times as)", note))
     assert "as wide as with its estimated sampling errors alone" in note
     slope = other["children"]

@@ -307,4 +307,4 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     assert float(pay.split()[8]) == pytest.approx(30, abs=3)
     assert luck.startswith("Luck: given sampling error and noise, no term")
     assert "for all 8 coefficients considered" in found.note
-    assert "wider than the 95% intervals below, for one coefficient alone" in found.note
+    assert "wider than the 95% intervals below, which are for single coefficients" in found.note

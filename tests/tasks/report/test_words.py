@@ -76,7 +76,7 @@ def test_the_limits_say_what_bounding_and_weighing_take_away(plan_document):
         (
             "2",
             "1e-6",
-            "with a probability that differs by a factor of at most 7.4, apart from a chance of"
+            "with a probability that differs by a factor of at most 7.4, except with a chance of"
             " one in 1,000,000",
         ),
         ("1000", "0", "but their probability could differ by a factor of more than 100,000"),

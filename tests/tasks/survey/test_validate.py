@@ -165,7 +165,7 @@ LOOKS = [
     (
         YEAR,
         "['20240131', '1/31/2024', '2024-02-30', '7', 'x']",
-        "3 dates in another form (state `format`; no offset but Z)",
+        "3 dates in another form (state `format`; the offset must be Z)",
     ),
     (YEAR, "['20240131', '7', 'x']", "1 numbers, 1 text"),
 ]
