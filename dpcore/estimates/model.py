@@ -65,8 +65,8 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of its information that comes from noisy tables; the rest comes from the model
-    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: assumptions of
-    its errors (for a model, see the model's notes).
+    of the synthetic records.  ``within``: the smallest and the largest possible value.  ``notes``:
+    assumptions of its errors (for a model, see the model's notes).
     """
 
     name: str
@@ -74,7 +74,7 @@ class Coefficient:
     sampling_error: float
     privacy_error: float
     spanned: float
-    bound: float = np.inf
+    within: tuple[float, float] = (-np.inf, np.inf)
     notes: tuple[str, ...] = ()
 
     MEANING: ClassVar = {
@@ -97,9 +97,7 @@ class Coefficient:
     @property
     def interval(self) -> tuple[float, float]:
         width = SIGMAS_95 * self.standard_error
-        lower, upper = np.clip(
-            [self.estimate - width, self.estimate + width], -self.bound, self.bound
-        )
+        lower, upper = np.clip([self.estimate - width, self.estimate + width], *self.within)
         return float(lower), float(upper)
 
     @property
@@ -143,6 +141,8 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     _require_measured(design, evidence)
     coefficients, hidden = [], dict[str, list[str]]()
     solved = centred(design, family == "gaussian")
+    shares = family == "gaussian" and _are_shares(design)
+    within = (0.0, 1.0) if shares else (-np.inf, np.inf)
     found, unmeasured = _calibrated(evidence, solved, family)
     for j, term in enumerate(design.terms):
         estimate, sampling, privacy, spanned = (float(each[j]) for each in found[:4])
@@ -156,11 +156,23 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
         if reason:
             sampling = privacy = np.inf
             hidden.setdefault(reason, []).append(term.name)
-        coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
+        errors = sampling, privacy
+        coefficients.append(Coefficient(term.name, estimate, *errors, spanned, within=within))
     notes = [f"no interval for {', '.join(names)}: {reason}" for reason, names in hidden.items()]
     notes += [*design.notes, *_notes(coefficients, unmeasured)]
     notes += notes_inside((design.response, *design.terms), design.records, evidence)
     return tuple(coefficients), tuple(notes)
+
+
+def _are_shares(design: ModelDesign) -> bool:
+    """Whether each coefficient of a linear model is the share of a group that has a property."""
+    kept = design.records.kept
+    terms = np.stack([term.values[kept] for term in design.terms])
+    return bool(
+        np.isin(design.response.values[kept], (0, 1)).all()
+        and np.isin(terms, (0, 1)).all()
+        and (terms.sum(axis=0) == 1).all()
+    )
 
 
 def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted, bool]:

@@ -108,7 +108,7 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     errors = sampling**0.5, (privacy + open_inside) ** 0.5
     notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)
     notes += tuple(notes_inside((first, second), records, evidence))
-    return Coefficient(name, value, *errors, spanned, bound=1.0, notes=notes)
+    return Coefficient(name, value, *errors, spanned, within=(-1.0, 1.0), notes=notes)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:

@@ -26,6 +26,7 @@ from dpcore.advice.records import CLEARLY, record_distances
 from dpcore.advice.usable import GOOD, ROUGH, pairs_error, read_axes, relative_error, table_error
 from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
+from dpcore.releases.abilities import StatesMeans
 from dpcore.releases.base import Release
 from dpcore.releases.tables.compression import GROUPS, usual_categories
 from schemas.first_plan.described import ColumnType, Described, with_names
@@ -142,8 +143,7 @@ class Draft(Written):
             if wish.share:
                 draft = draft.with_share(wish)
             elif wish.kind == "mean":
-                use = self.use.model if self.use.measured(wish) or self.of.period else self.use.mean
-                draft = draft.having(use(wish))
+                draft = draft.with_mean(wish)
             elif wish.kind in ("density", "map"):
                 draft = draft.having(self.use.density(wish))
         for wish in wishes:
@@ -229,7 +229,8 @@ class Draft(Written):
             return None
         also, kind = held.keys.get("also", []), held.keys["kind"]
         if len(wish.columns) <= 2 or kind == "histogram":
-            text = f"These tables include {wish.text}."
+            text = f"{held.why['columns'][:-1]}; {wish.text}." if "columns" in held.why else ""
+            text = text or f"These tables include {wish.text}."
         elif kind == "margins":
             return None
         else:
@@ -252,6 +253,17 @@ class Draft(Written):
         if model.text in self.fitted and counts:
             return counts[0]
         return min((*counts, own), key=lambda each: each.cost)
+
+    def with_mean(self, wish: Wish) -> Draft:
+        """The best draft that answers a mean: from its own release, or from the records' tables."""
+        if self.use.measured(wish) or self.of.period:
+            return self.having(self.use.model(wish))
+        own, model = self.having(self.use.mean(wish)), wish.as_model
+        held = next((s for s in self.sections if any(w.kind == "records" for w in s.wishes)), None)
+        if held is None:
+            return own
+        fitted = replace(self, models=(*self.models, model)).having(held.serving(model))
+        return fitted if fitted.cost < CLEARLY * own.cost else own
 
     def _counting(self, wish: Wish) -> Iterator[Draft]:
         """Yield the draft in which a model is fitted to counts of all combinations of its columns."""
@@ -435,6 +447,8 @@ class Draft(Written):
                 error = GOOD * ratio
         else:
             error = relative_error(built, shares)
+            if error is not None and isinstance(built, StatesMeans):  # as for models
+                error *= GOOD * math.sqrt(built.rows / built.groups)
         # Capped, because an infinite cost would mean that no plan answers the wish.
         return GOOD if error is None else min(error, HOPELESS)
 

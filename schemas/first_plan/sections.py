@@ -97,11 +97,15 @@ class PlannedRelease:
         return replace(self, keys={**keys, "mechanism": "discrete-gaussian"}, why=why)
 
     def counts_like(self, other: PlannedRelease) -> bool:
-        """Whether both are histograms with the same cells."""
-        if {self.keys["kind"], other.keys["kind"]} != {"histogram"}:
-            return False
-        same = self.keys.get("bins") == other.keys.get("bins")
-        return same and {*self.keys["columns"]} == {*other.keys["columns"]}
+        """Whether a table of this section has the columns and the cells of the other, a histogram."""
+        sets = (
+            [self.keys["columns"]]
+            if self.keys["kind"] == "histogram"
+            else self.keys.get("sets", [])
+        )
+        columns, bins = other.keys["columns"], self.keys.get("bins", {})
+        same = {name: edges for name, edges in bins.items() if name in columns}
+        return same == other.keys.get("bins", {}) and {*columns} in map(set, sets)
 
     def serving(self, *wishes: Wish) -> PlannedRelease:
         return replace(self, wishes=(*self.wishes, *wishes))

@@ -329,11 +329,13 @@ def event_category(column: str, categories: Sequence[Any], labels: Mapping[str, 
     """The category whose probability a logistic model predicts: yes, or the column's own name, or else
     the second.
 
-    >>> event_category("smokes", ["yes", "no"], {}), event_category("home", ["Home", "Not home"], {})
-    ('yes', 'Home')
+    >>> event_category("smokes", ["1. Yes", "2. No"], {}), event_category("home", ["Home", "Away"], {})
+    ('1. Yes', 'Home')
     """
     meant = {*YES, column.lower()}
-    said = [c for c in categories if {str(c).lower(), labels.get(str(c), "").lower()} & meant]
+    texts = {c: (str(c).lower(), labels.get(str(c), "").lower()) for c in categories}
+    said = [c for c in categories if {*texts[c]} & meant]
+    said = said or [c for c in categories if re.search(r"\byes\b", " ".join(texts[c]))]
     return said[0] if len(said) == 1 else categories[1]
 
 

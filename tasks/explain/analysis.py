@@ -109,9 +109,14 @@ def largest_ratio(found: Fit) -> float:
 
 def typical_ratio(found: Fit) -> float:
     """The ``largest_ratio``, or of means of groups the median."""
-    if len(found.coefficients) > 1 and all(c.name != CONSTANT for c in found.coefficients):
-        return median_high(map(_ratio, found.coefficients))
-    return largest_ratio(found)
+    return (
+        median_high(map(_ratio, found.coefficients)) if of_groups(found) else largest_ratio(found)
+    )
+
+
+def of_groups(found: Fit) -> bool:
+    """Whether the coefficients are means or shares of groups."""
+    return len(found.coefficients) > 1 and all(c.name != CONSTANT for c in found.coefficients)
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:

@@ -36,7 +36,7 @@ from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
-from tasks.explain.analysis import expected_fit, largest_ratio
+from tasks.explain.analysis import expected_fit, of_groups, typical_ratio
 from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
@@ -110,9 +110,11 @@ def _enough(plan: Plan, name: str, says: str) -> tuple[Fraction | None, str]:
 
 
 def _of_analysis(plan: Plan, model: Analysis) -> Verdict:
-    ratio = _expected_ratio(plan, model)
+    found = expected_fit(plan, model.formula, model.family)[1]
+    ratio = typical_ratio(found)
     words = (
-        f"privacy errors up to {ratio:.2g} times the sampling errors, if columns are independent"
+        f"privacy errors {'usually' if of_groups(found) else 'up to'} {ratio:.2g} times the sampling"
+        " errors, if columns are independent"
         if math.isfinite(ratio)
         else "noise hides the correlations of its terms"
     )
@@ -122,7 +124,7 @@ def _of_analysis(plan: Plan, model: Analysis) -> Verdict:
 
 
 def _expected_ratio(plan: Plan, model: Analysis) -> float:
-    return largest_ratio(expected_fit(plan, model.formula, model.family)[1])
+    return typical_ratio(expected_fit(plan, model.formula, model.family)[1])
 
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
