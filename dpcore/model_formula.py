@@ -96,7 +96,7 @@ def backticks_wanted(text: str, columns: Iterable[str]) -> str:
     """Advice with the corrected formula if a name of several words lacks backticks; otherwise ''.
 
     >>> backticks_wanted("pay ~ C(home town) + `body mass` + age", ["pay", "home town", "body mass"])
-    'write pay ~ C(`home town`) + `body mass` + age: names that are not single words have backticks'
+    'write pay ~ C(`home town`) + `body mass` + age: names that are not single words need backticks'
     """
     written = with_backticks(text, columns)
     if written == text:

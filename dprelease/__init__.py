@@ -9,7 +9,7 @@
     bundle.total("people", lambda t: t["age_from"] >= 65)    # 424 ± 34
 
 ``open_bundle`` needs few of the packages that a release needs (``dprelease.bundle``).
-Errors are those of the command line, as subclasses of ``DPReleaseError``.
+Errors are subclasses of ``DPReleaseError``, the same as on the command line.
 """
 
 from importlib import import_module

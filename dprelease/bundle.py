@@ -36,7 +36,10 @@ READER = ("scipy", "pydantic", "pyyaml", "formulaic", "jinja2")
 
 @dataclass(frozen=True, repr=False)
 class Bundle:
-    """A published bundle, checked when it was opened."""
+    """A published bundle, checked when it was opened.
+
+    Methods raise ``InputError`` if a name, a weight, a formula or a number does not fit the bundle.
+    """
 
     path: Path
     manifest: Mapping[str, Any]
@@ -76,7 +79,7 @@ class Bundle:
         return frame_of_columns(self.reader.evaluate(release, points))
 
     def sample(self, table: str, rows: int) -> pd.DataFrame:
-        """Any number of synthetic records, as in a synthetic table of the bundle."""
+        """``rows`` synthetic records, made like the table; the same number gives the same records."""
         return frame_of_columns(self.reader.sample(table, rows))
 
     def implicates(self, table: str) -> list[pd.DataFrame]:
@@ -86,7 +89,8 @@ class Bundle:
     def fit(self, formula: str, family: str | None = None) -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
-        Default ``family``: that of a measured model with this formula, else ``gaussian``.
+        By default ``family`` is the family of a measured model of this formula; otherwise ``binomial``
+        for a response with two categories, and ``gaussian`` for any other.
         """
         return self.reader.fit(formula, family)
 

@@ -150,7 +150,10 @@ def plan(
 
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
-    """The cost and the expected accuracy of a plan; opens no data and spends nothing."""
+    """The cost and the expected accuracy of a plan, and what its grant in the ledger has left.
+
+    Opens no data and spends nothing.  ``ledger``: as for ``release``; a missing one is not made.
+    """
     from tasks.explain.account import in_the_ledger
     from tasks.explain.explain import explain, explanation
 

@@ -41,7 +41,7 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
 
 @singledispatch
 def _draws_every(release: Dense) -> bool:
-    """Whether all tables of equally many columns are drawn, with the same noise; one joint table is."""
+    """Whether the release draws all tables of some number of columns, with equal noise."""
     return True
 
 
@@ -55,9 +55,9 @@ def _(release: FittedTables) -> bool:
 
 @singledispatch
 def cell_variances(release: Dense) -> Callable[[Attributes], float]:
-    """A function: the variance of each cell of the table over given columns, all in one drawn table.
+    """A function from columns, all in one drawn table, to the variance of each cell of their table.
 
-    By default it is summed from one table of all columns.
+    By default the cells are summed from one table of all columns.
     """
     return _summed(release)
 

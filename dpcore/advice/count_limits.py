@@ -13,8 +13,8 @@ the loss of the geometric noise itself: 1/sinh(alpha) for the absolute loss.  If
 count by k, the multiples of k are counts of units.
 
 **A table.**  Where one record replaces another, p cells form p/2 pairs, and inside a pair records move
-one by one.  With independent uniform priors for the pairs each pair is a count, independent of the
-others, and both of its cells have its error.  Where records are added and removed, each cell is a count
+one by one.  With independent uniform priors for the pairs, each pair is a count of its own, and both
+cells of a pair have the error of this count.  Where records are added and removed, each cell is a count
 by itself.  (Hall 2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant;
 Proposition 2.3.1 has exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha.)
 

@@ -188,8 +188,8 @@ def _(release: FittedTables) -> list[Least]:
 def _unit_variance(share: Budget, noise: str) -> float:
     """The variance of the noise per unit of squared sensitivity; no integer sensitivity has less.
 
-    For a discrete Gaussian two ratios are smallest in a limit: parameter over squared sensitivity for a
-    large sensitivity, and variance over parameter for a small parameter.
+    For a discrete Gaussian two ratios are smallest in a limit: (parameter / squared sensitivity) as the
+    sensitivity grows, and (variance / parameter) as the parameter shrinks.
     """
     if noise == "discrete-gaussian":
         parameter = DiscreteGaussian.within(share, 1, LARGE).variance / LARGE

@@ -10,7 +10,7 @@ Delta^2 is at least the mean of the squared changes that a record can make (Li &
 
 Subject to tr(X) <= c the least tr(W'W X^-1) is (sum of singular values of W)^2/c.  So no choice of A has
 less than s^2 (sum of singular values)^2/N, or s^2 2 (the same of W P)^2/(N - 1).  For Laplace noise the
-bound holds as well, because the L1 sensitivity is at least the L2 sensitivity, but it is loose.
+bound holds as well, but is loose: the L1 sensitivity is at least the L2 sensitivity.
 
 W'W is diagonal in the components of ``dpcore.post.tables.consistency``: for each set T there are
 d_T = product over T of (n_j - 1) equal singular values sqrt(N mu_T), mu_T = sum over S containing T of

@@ -23,7 +23,8 @@ MOST_RECORDS, DRAWS = 20_000, 5
 """If there are more records, each made-up record counts several times."""
 
 MOST_PRODUCTS, FEWEST = 10**7, 200
-"""A limit on records times pairs of terms: with many terms fewer records are made up, and drawn once."""
+"""A limit on records times pairs of terms: with many terms fewer records are made up, and drawn once;
+but at least the second number of records."""
 
 
 def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:

@@ -40,7 +40,7 @@ MOST_RECORDS = 20_000
 """More records than this hardly follow the tables any better."""
 
 CLEARLY = 0.7
-"""Records of a histogram are better if their distance is below this fraction of that of other records.
+"""Records of a histogram are better if their distance is below this fraction of the others' distance.
 Surveys have less dependence among three columns than the made-up table, which flatters histograms."""
 
 WAYS = (1, 2, 3)

@@ -27,7 +27,7 @@ from dpcore.domain.axes import MOST_EXAMINED, Axis, Bins, Categories, at_most, i
 Shape = Literal["events", "amounts", "around"]
 
 EVENTS, FEW_EVENTS, AMOUNTS, AROUND = 25, 12, 8, 6
-"""The range between the bounds, in means or (around) in standard deviations."""
+"""The range between the bounds: in means, but for ``AROUND`` in standard deviations."""
 
 FEW = 16
 """The largest range of a few numbers."""

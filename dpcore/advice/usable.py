@@ -82,7 +82,7 @@ Shares = Mapping[str, Floats]
 
 @singledispatch
 def read_axes(release: Release) -> tuple[Axis, ...]:
-    """The axes whose ``shares`` the functions here read; those of a model's terms are one member's."""
+    """The axes whose ``shares`` the functions here read; for a model's terms, the axes of a member."""
     return release.domain.axes
 
 
@@ -107,7 +107,7 @@ def _(release: MeasuredModel, shares: Shares | None = None) -> float:
     """``GOOD`` times the largest ratio of privacy to sampling error of a coefficient, drawn for the
     assumed shares.  For means by group it is the median ratio.  The constant is left out.
 
-    If noise hides most of them, it is infinite; if it hides some coefficients, or half of the means, the
+    If noise hides most coefficients, the error is infinite; if it hides some, or half of the means, the
     model is at best rough.
     """
     ratios = _ratios(release, shares or {})
@@ -213,7 +213,7 @@ def _supposed_mean(grid: Grid, shares: Shares) -> tuple[float, float] | None:
 
 @relative_error.register
 def _(release: CompressedMicrodata, shares: Shares | None = None) -> float:
-    """The error if wide columns have ``READ`` groups, because their real number depends on the noise."""
+    """The error if wide columns have ``READ`` groups: the real number of groups depends on the noise."""
     with suppress(ValueError):  # a plan may require more groups
         release = replace(release, keep=READ, categories=READ)
     return _of_records(release, shares)

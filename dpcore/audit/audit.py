@@ -169,7 +169,7 @@ def _fresh_scores(
 
 @dataclass(frozen=True)
 class _Counted:
-    """An outcome, and how often it occurred in so many fresh draws of each side."""
+    """An outcome, and how many of the fresh ``draws`` of each side are in it."""
 
     outcome: Outcome
     hits: tuple[int, int]

@@ -8,7 +8,7 @@ output and any two neighbouring tables.  If S was chosen before the counted draw
 except with the probability that one of the two Clopper-Pearson limits fails, which is at most
 ``error`` when each gets half of it.  Nothing is asymptotic.
 
-500 hits of 1,000 draws against 184 of 1,000: Laplace noise at alpha = 1 would have ln(500/184) = 1.
+500 hits in 1,000 draws against 184 in 1,000 are typical of Laplace noise at alpha = ln(500/184) = 1.
 
 >>> round(float(loss_lower_bound(500, 1000, 184, 1000, error=0.05)), 2)
 0.81

@@ -5,8 +5,8 @@ a sum of n martingale differences, each within an interval of length 1 (Azuma 19
 
     P(|hits - sum of p| >= t) <= 2 exp(-2 t^2/n)
 
-The audit of width checks the scale of a choice; this test checks its scores.  It finds choices from
-exact instead of noisy counts, which have the right scale.
+The audit of width checks the scale of a choice; this test checks its scores.  It finds choices that
+use exact instead of noisy counts: their scale is right.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ An audit that wants a million outputs cannot run a release a million times.  ``R
 real privacy line ``perturb`` once per batch, on the release's own mechanism in ``Repeated``; tests
 compare it with one call of ``perturb`` for each output.
 
-It opens no exact statistic, and its draws are marked as not fit for publication: the tables of an audit
-are made up, and no budget is charged.
+``ReleaseDraws`` opens no exact statistic, and its draws are marked as not fit for publication: the
+tables of an audit are made up, and no budget is charged.
 
 >>> import numpy as np
 >>> from dpcore.sampling.source import SeededSource

@@ -1,7 +1,7 @@
 """Is noise drawn anew for every number, in every round?  An exact test on signs of the noise.
 
-If the noise of two numbers is independent and symmetric, its signs agree with probability 1/2, whatever
-its law and width.  So over the ``seen`` outputs where neither is zero (Hoeffding 1963),
+If two noise values are independent and symmetric, their signs agree with probability 1/2, whatever their
+laws and widths.  So over the ``seen`` outputs where neither value is zero (Hoeffding 1963),
 
     P(|agreements - disagreements| >= t) <= 2 exp(-t^2/(2 seen))
 
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 
 MOST = 128
-"""The most numbers that are compared over all rounds; each compared round has at least one."""
+"""The most numbers that are compared over all rounds; each compared round contributes at least one."""
 
 MOST_ROUNDS = 1024
 """The most rounds that are compared, evenly spaced: time and memory grow with their square."""

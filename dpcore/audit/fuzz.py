@@ -1,7 +1,7 @@
 """Random neighbouring tables: with few or many records, heaped, spread, in one cell, or empty.
 
-``neighbours`` makes tables that are likely to be the worst; these cover unforeseen cases.  A
-unit may have several records: they lie in different cells, and may be fewer than the most allowed.
+``neighbours`` makes tables that are likely to be the worst; random tables cover unforeseen cases.  A
+unit may have several records, in one cell or in different cells, and fewer than the most allowed.
 
 >>> from dpcore.domain.axes import Categories
 >>> from dpcore.domain.domain import Domain

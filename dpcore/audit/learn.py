@@ -43,7 +43,7 @@ CURVED = 24
 """The most numbers of an output to which a quadratic form is fitted."""
 
 _NOISE = 2.5
-"""Chi-square over its degrees of freedom below which bins do not differ clearly."""
+"""Bins differ clearly only if chi-square over its degrees of freedom is larger than this."""
 
 _RARE = (0.0005, 0.002, 0.005)
 _LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array(_RARE)])
@@ -122,7 +122,7 @@ def log_ratio(near: Floats, far: Floats) -> Floats:
 
 
 def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
-    """Scores by difference of means: raw, over variances, and whitened jointly; and the sum."""
+    """Scores weighted by the difference of means: raw, over variances or whitened; and the plain sum."""
     sides = []
     for side in (near, far):
         values = side[:, columns].astype(np.float64)

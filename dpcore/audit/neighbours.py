@@ -9,15 +9,14 @@ release, and for a faulty release it is not the one its author expected, so seve
     one column only (a label flips at one point)       all in the middle
     numbers by 1/(m+1) of their range                  spread over all cells
 
-Where neighbours differ in the number of records, a unit of as many records as it may have is added at
-either end of each move: "the last added" where the move ends, "the first added" where it starts;
-where a unit is replaced, all its records move together.  "In the middle" means the cell halfway through
-the domain.
+If neighbours differ in the number of records, a unit with as many records as allowed is added at either
+end of each move: "the last added" where the move ends, "the first added" where it starts.  If a unit is
+replaced, all its records move together.  "In the middle" means the cell halfway through the domain.
 
-The opposite corners are the farthest records for margins and densities; if all records are at one point,
-a label that flips there is the worst for a kernel machine, whose margins are then all active; 1/(m+1) is
-where the Fejer kernel of degree m has a zero, the worst for a K-norm release of Fourier coefficients.
-With some other records the move empties or fills a cell; with others the cell stays far above any
+The opposite corners are the farthest records for margins and densities.  If all records are at one
+point, a label that flips there is the worst for a kernel machine, whose margins are then all active.  At
+1/(m+1) the Fejer kernel of degree m has a zero, the worst for a K-norm release of Fourier coefficients.
+Depending on the other records, the move empties or fills a cell, or the cell stays far above any
 threshold.
 
 >>> from dpcore.domain.axes import Categories
@@ -109,8 +108,8 @@ def survey_pairs(
 
     One unit moves from the first value of some columns to the last, or is added with the last value.
     The columns are all, one, or all but one.  Records are the same in all codings.  Because weights may
-    make them count more often in some domains, each domain has its own ``rows`` and ``adjacency``.  Each
-    entry holds one pair per domain.
+    make records count more often in some domains, each domain has its own ``rows`` and ``adjacency``.
+    Each entry holds one pair per domain.
     """
     counted = [rows] * len(domains) if isinstance(rows, int) else rows
     neighbours = [adjacency] * len(domains) if isinstance(adjacency, Adjacency) else adjacency

@@ -1,10 +1,10 @@
 """Does the event of a release cost as much as its draws?  The price is computed a second time.
 
     rounds    an event of several draws costs no less than the draws one by one, as the mechanism lists
-              them (``Mechanism.one_by_one``): in alpha, in rho and in the chance to fail.  Each law that
-              is listed is the one whose width was measured, and whose sensitivity was replayed
-    loss      the log-ratio that a mechanism states, of outputs on two neighbouring tables: it is never
-              above the alpha of a pure event, and an event of rho keeps the divergences of its rho
+              them (``Mechanism.one_by_one``): in alpha, in rho and in the chance to fail.  Other checks
+              measure the width, and replay the sensitivity, of the same listed laws
+    loss      the log-ratio that a mechanism states for outputs on two neighbouring tables: it is never
+              above the alpha of a pure event, and its divergences stay below the bounds of rho
 
 The first check is deterministic; the second cannot reject a correct alpha.  For rho: with L the
 log-ratio of an output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1,
@@ -98,7 +98,7 @@ def priced_below(event: Event, parts: Sequence[Event], share: Budget) -> list[st
 
 
 def lost_more(event: Event, ratios: Floats, error: float) -> tuple[float, str] | None:
-    """A loss by which stated log-ratios (n,) of independent outputs contradict the price, and words."""
+    """A loss that contradicts the price, from log-ratios (n,) of independent outputs, and words."""
     alpha, price = event.pure_alpha, event.concentrated
     most = float(np.abs(ratios).max())
     if alpha is not None and not event.spent_gamma and most > float(alpha) * (1 + ROUNDING):

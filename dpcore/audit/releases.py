@@ -41,7 +41,7 @@ WIDTH_TABLES = 8
 """The number of tables on which the width of noise is tested."""
 
 WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
-"""Draws for the width of noise per draw for the loss (they cost less), and the most numbers."""
+"""Draws for the width of noise for each draw for the loss, which costs more; and the most numbers."""
 
 CLAIMED_BETA = Fraction(1, 10**6)
 """The beta at which a share of rho is audited, in addition to the chance that a mechanism fails."""
@@ -145,8 +145,7 @@ def with_noise_and_price(
     source: RandomSource,
     seconds: float,
 ) -> AuditResult:
-    """Audit a release's noise and price, and add them to ``loss``; each of the three has a third of the
-    error.
+    """Audit a release's noise and price, and add the results to ``loss``; each has a third of the error.
 
     ``draws``: for the noise, within ``seconds`` of CPU, and for the price.
     """
@@ -169,7 +168,7 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
     facts = {
         (each.rows, each.adjacency)
         for each in releases
-        # Searches count one record of each unit, and models of units one unit.
+        # A search uses one record of each unit, and a model of units takes a unit as one record.
         if not each.adjacency.weighted and not isinstance(each, CountsUnits)
     }
     if len(neighbours) != 1 or len(facts) > 1:
@@ -216,7 +215,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
 
 
 def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
-    """The pairs whose exact statistics differ most, in order."""
+    """Positions of the promising pairs: those whose exact statistics differ most come first."""
     # Equal distances keep the order of the list, in spite of rounding.
     distances = [round(pair.distance(), 6) for pair in audited]
     order = sorted(range(len(audited)), key=lambda i: (-distances[i], i))

@@ -33,9 +33,9 @@ class AuditResult:
     ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
     for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;
     ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width of a release's
-    noise; ``fresh``: whether its numbers are independent; ``chosen``: how often candidates were chosen;
-    ``price``: whether the event costs enough; ``replay``: the largest change between neighbours,
-    without chance.
+    noise; ``fresh``: whether noise values are independent; ``chosen``: how often candidates were chosen;
+    ``price``: whether the event costs enough; ``replay``: the largest change between neighbours, a
+    deterministic test.
     """
 
     name: str

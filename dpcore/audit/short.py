@@ -1,14 +1,14 @@
 """An audit of all releases of a plan in a few seconds, which precedes every run.
 
-    1  replay            each release on random tables: the change between neighbours, without chance
+    1  replay            a deterministic test of the change between random neighbours, for each release
     2  all together      a lower bound on the joint loss, on the pair of surveys that moves all columns
     3  each alone        the width of its noise, whether it is fresh in every round, its price, and its
                          loss by the stated log-ratio, watched where the tables differ and at a few
                          more cells
 
-Statistics of the made-up tables are computed once and shared by all three; for a machine each is a
-training, which takes as long as the release's own.  A few draws are timed first to see how many fit into
-``seconds`` of CPU.  This number does not depend on the drawn values, so every bound keeps its
+Statistics of the made-up tables are computed once and shared by all three.  For a kernel machine, each
+is a training that takes as long as the release's own.  A few draws are timed first to see how many fit
+into ``seconds`` of CPU.  This number does not depend on the drawn values, so every bound keeps its
 confidence.
 """
 

@@ -53,8 +53,8 @@ NEARLY = 0.5
 
 @dataclass(frozen=True)
 class WidthBound:
-    """A bound on width; ``estimate``: the likeliest width over the stated width; ``at_most``: an upper
-    confidence bound, infinite if outputs contain no information; ``draws``: the number of outputs."""
+    """A bound on width; ``estimate``: the likeliest width, relative to the stated one; ``at_most``: an
+    upper confidence bound, infinite if outputs contain no information; ``draws``: how many outputs."""
 
     estimate: float
     at_most: float
@@ -88,9 +88,9 @@ def audit_noise(
 ) -> tuple[WidthBound | None, Freshness | None, Frequencies | None]:
     """Bound the width of a release's noise; test whether it is fresh and whether choices are as stated.
 
-    It uses the tables that are most informative about the width of some round.  Outputs are drawn until
-    there are ``draws`` of them or ``seconds`` of CPU are spent.  None if no table is informative: the
-    mechanism has no such law, or its outputs are too long.  The error is split evenly between all
+    The tests use the tables that are most informative about the width of some round.  Outputs are drawn
+    until there are ``draws`` of them or ``seconds`` of CPU are spent.  None if no table is informative:
+    the mechanism has no such law, or its outputs are too long.  The error is split evenly between all
     tests.
     """
     start, done, signs, hits = time.process_time(), 0, Signs(), Hits()

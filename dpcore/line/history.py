@@ -4,10 +4,10 @@
     concentrated composition      the sums of rho and of the chances to fail
     privacy-loss distributions    the whole list (``loss_distributions``), if the package is installed
 
-gamma always adds up.  The last accountant is valid for mechanisms that depend on earlier outputs, as
-long as their prices do not: composition with prices chosen in view of outputs (odometers, Rogers, Roth,
-Ullman & Vadhan 2016) costs more.  If caps were fixed beforehand, prices may depend on outputs too, and
-the composition of the grant applies, basic or concentrated.
+gamma always adds up.  For the last accountant, mechanisms may depend on earlier outputs, but prices may
+not: prices chosen in view of outputs cost more together (odometers, Rogers, Roth, Ullman & Vadhan 2016).
+With caps that are fixed beforehand, prices may depend on outputs too; then the composition of the grant
+applies, basic or concentrated.
 
 >>> from dpcore.mechanisms.laplace import LaplaceEvent
 >>> each = Charged(LaplaceEvent(Fraction(1), Fraction(10)), Budget.of("0.1"))
@@ -82,7 +82,7 @@ def _by_concentration(history: Sequence[Charged], beta: Fraction) -> Fraction | 
 
 
 def _concentrated(each: Charged) -> tuple[Fraction, Fraction] | None:
-    """(rho, beta) of an event: its charge, if in rho, which in a series is less than its price."""
+    """(rho, beta) of an event: its charge if that is in rho (in a series less than its price)."""
     if each.budget.rho:
         return each.budget.rho, each.budget.beta
     return each.event.concentrated
@@ -92,7 +92,7 @@ def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fracti
     mu_squared, loss, others = Fraction(0), Fraction(0), Counter[Budget]()
     for each in history:
         alpha, inherited = each.event.pure_alpha, each.event.inherited_gaussian
-        # Only its rho is known, which does not bound single losses.
+        # Only the event's rho is known, which does not bound single losses.
         if inherited is None and alpha is None and each.budget.rho:
             return None
         if inherited:

@@ -92,8 +92,8 @@ class Event(ABC):
         """The (rho, beta) for which the event is beta-approximately rho-zCDP, exact or rounded up.
 
         A pure event of alpha has rho = alpha^2/2 (Bun & Steinke 2016, Proposition 1.4).  The result is
-        None if no price is proved.  If gamma > 0, it holds only for neighbours outside the sets that
-        gamma bounds.
+        None if no price is proved.  If gamma > 0, the price holds only for neighbours outside
+        exceptional sets, whose probability gamma bounds.
         """
         alpha = self.pure_alpha
         return None if alpha is None else (alpha**2 / 2, Fraction(0))
@@ -193,14 +193,15 @@ def _numbers(kind: type[Event]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Public parameters of a method that makes an integer statistic over ``size`` public cells private.
+    """Public parameters of a method that turns an exact integer statistic into a noisy one.
 
-    ``sparse``: the statistic is passed as its occupied cells.  ``cell_by_cell``: all cells are treated
-    in the same way and separately, so an audit may examine some of them.  ``side_by_side``: a statistic
-    of several times the size is treated as several statistics.  ``additive``: the result is the
-    statistic plus noise that does not depend on it, so equal random words give equal noise.
-    ``comparable``: the stated law gives the ratio of an output's chances under two statistics.
-    ``audit_number``: the approximate seconds of a short audit for each number of an output.
+    ``size``: the number of public cells.  ``sparse``: the statistic is passed as its occupied cells.
+    ``cell_by_cell``: all cells are treated in the same way and separately, so an audit may examine some
+    of them.  ``side_by_side``: a statistic of several times the size is treated as several statistics.
+    ``additive``: the result is the statistic plus noise that does not depend on it, so equal random
+    words give equal noise.  ``comparable``: the stated law gives the ratio of an output's chances under
+    two statistics.  ``audit_number``: the approximate seconds of a short audit for each number of an
+    output.
     """
 
     size: int
@@ -303,8 +304,8 @@ class Mechanism(ABC):
     def moved_by(self, near: Statistic, far: Statistic) -> float:
         """The distance of two made-up statistics, as a multiple of the declared sensitivity.
 
-        More than 1 between neighbours is a fault.  ``near``, ``far``: at the same cells; the statistics
-        are equal in all other cells.
+        More than 1 between neighbours is a fault.  ``near``, ``far``: the values in the same cells; in
+        all other cells the statistics are equal.
         """
         raise NotImplementedError
 

@@ -4,7 +4,7 @@ Both are integer vectors over a public set of cells (``Statistic``), in one of t
 
     dense     values[i] belongs to cell i; every cell is present
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
-              (over a wide domain, cells[i] of an exact one is a row of words: ``dpcore.domain.words``)
+              (over a wide domain, cells[i] of an exact statistic is a row of ``dpcore.domain.words``)
 
 Only ``dpcore.line.privacy_line`` opens an ``Exact``; it cannot be printed, compared or pickled, so that
 it cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the
@@ -28,7 +28,7 @@ ABSENT = -(2**63)
 
 
 class Statistic(NamedTuple):
-    """Numbers (k,) with their cells: an opened ``Exact``, or one of a made-up table of an audit.
+    """Numbers (k,) with their cells: an opened ``Exact``, or the statistic of an audit's made-up table.
 
     ``values``: integers; ``cells``: (k,) ascending cell ids, or None for the dense layout.  For a single
     round of an audit, ``values`` may be floats, with NaN for numbers that were not measured.

@@ -20,29 +20,30 @@ number of cells, over all blocks, that noise is added to (checked here).  There 
 Proof.  Let C centre the axes of one block with N cells, and z be its noise.  The output depends on z
 only through C z, a point of the lattice L = C Z^N; its differences are coordinates of L.
 
-(1) The law of C z.  Take the axes one by one.  Summing exp(-|z|^2/(2 v)) over all tables with the same
-differences along axis j, those of a lattice M with its sums along axis j left free, gives by Poisson's
-formula exp(-|C_j z|^2/(2 v)) times a constant and times 1 + sum over w in M*, w not 0, of exp(-2 pi^2 v
-|w|^2/n_j) and a phase.  M is the product of the lattices of the axes before j, whose duals are the
-integer vectors of sum zero, and of whole numbers for the axes after it: so M* lies in the whole tables
-of N/n_j cells, and the factor is within 1 +- e_j with 1 + e_j = (1 + s_j)^(N/n_j), s_j <= 2.0001
-exp(-19.739 v/n_j).  So P(C z = y) = exp(-|y|^2/(2 v)) g(y)/G with ln(max g/min g) at most the sum over
-j of ln((1 + e_j)/(1 - e_j)), which is below 9 N exp(-19.739 v/max n) under the preconditions (4.01 for
-each axis, and the N/n_j add up to at most 2 N).  Over all blocks this is the loss c.
+(1) The law of C z.  Take the axes one by one.  Tables with the same differences along axis j differ by a
+point of a lattice M, added to every slice along j.  Summing exp(-|z|^2/(2 v)) over them gives by
+Poisson's formula exp(-|C_j z|^2/(2 v)) times a constant and times 1 + sum over w in M*, w not 0, of
+exp(-2 pi^2 v |w|^2/n_j) and a phase.  M is the product of the centred lattices of the axes before j
+(their duals are the integer vectors of sum zero) and of the integers for the axes after j.  So M* lies
+in the integer tables of N/n_j cells, and the factor is within 1 +- e_j with 1 + e_j = (1 + s_j)^(N/n_j),
+s_j <= 2.0001 exp(-19.739 v/n_j).  So P(C z = y) = exp(-|y|^2/(2 v)) g(y)/G with ln(max g/min g) at most
+the sum over j of ln((1 + e_j)/(1 - e_j)), which is below 9 N exp(-19.739 v/max n) under the
+preconditions (4.01 for each axis, and the N/n_j add up to at most 2 N).  Over all blocks this is the
+loss c.
 
 (2) zCDP.  Let x' = x + d in L, p and p' the laws around them, a > 1.  Then sum of p^a p'^(1-a) = exp(a
 (a-1) |d|^2/(2 v)) times the sum over y of exp(-|y - m|^2/(2 v)) g(y-x) (g(y-x)/g(y-x'))^(a-1)/G for a
 real m in the span.  The last factor is at most exp((a-1) c), and the rest is a sum of exp(-|z - m|^2/(2
-v)) over whole tables z divided by the same at m = 0, which by Poisson's formula is at most 1.  So the
+v)) over integer tables z divided by the same at m = 0, which by Poisson's formula is at most 1.  So the
 Renyi divergence of order a is at most a |d|^2/(2 v) + c, and at most a (|d|^2/(2 v) + c).  Independent
 blocks add up.
 
-(3) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L
-with chances proportional to exp(-|y - x|^2/(2 r)), has the law exp(-|y|^2/(2 v)) on L within the factor
-of the rounding's own sum, which by Poisson is within 1 +- e, 1 + e = (1 + s)^N, s = 2.0001
-exp(-19.739 r), as the dual of L lies in the whole tables.  With r = v t for one t in all blocks, r >= t
-times ``variance``, so ``accounting.analytic`` holds with continuous noise of variance (1 - t) v_b, k =
-K coordinates and c from (1) on top, wherever 9 K exp(-19.739 t variance) is below 1/2.
+(3) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L with
+chances proportional to exp(-|y - x|^2/(2 r)), has the law exp(-|y|^2/(2 v)) on L up to a factor: the sum
+of the weights in the rounding.  By Poisson it is within 1 +- e, 1 + e = (1 + s)^N, s = 2.0001
+exp(-19.739 r), as the dual of L lies in the integer tables.  With r = v t for one t in all blocks, r >=
+t times ``variance``, so ``accounting.analytic`` holds with continuous noise of variance (1 - t) v_b, k =
+K coordinates and the loss c from (1) added, wherever 9 K exp(-19.739 t variance) is below 1/2.
 
 Ranges.  Every release checks that |x_i| < 2^61.  A number of Z_b is a signed sum of at most 2^6 draws,
 each of which reaches 2^55 with a chance below exp(-2^18); a sum that wrapped around would still be
@@ -123,7 +124,7 @@ class BlockGaussian(BlockNoise):
     ) -> BlockGaussian:
         """Return the mechanism that spends all of the share's rho, or all of its alpha and beta.
 
-        Raises ``ValueError`` if blocks of differences need more noise.
+        Raises ``ValueError`` if that is too little noise for blocks of differences.
         """
         variance = block_variance(share, blocks, l2_sensitivity_squared)
         return cls(sum(block.size for block in blocks), blocks, l2_sensitivity_squared, variance)
@@ -165,7 +166,7 @@ def coordinates(blocks: tuple[Block, ...]) -> int:
 
 
 def loss(blocks: tuple[Block, ...]) -> Fraction:
-    """The privacy loss of all blocks of differences together."""
+    """The price of measuring blocks by differences, for all of them together."""
     return LOSS if any(block.axes for block in blocks) else Fraction(0)
 
 

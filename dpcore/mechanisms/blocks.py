@@ -92,7 +92,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockNoise(Mechanism):
-    """Noise on blocks by the law ``of_block``.  Several statistics may be concatenated."""
+    """Noise on blocks by the law ``of_block``, for one statistic or several concatenated ones."""
 
     blocks: tuple[Block, ...]
 
@@ -166,7 +166,7 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """Draw noise (times, sizes) on all blocks; ``sample`` draws for a weight and a number of cells."""
+    """Noise (times, sizes) on all blocks; ``sample(weight, cells)`` draws noise for so many cells."""
     starts = np.cumsum([0, *(block.size for block in blocks)])
     result = np.empty((times, int(starts[-1])), dtype=np.int64)
     # Blocks of the same weight are drawn together: a plan may have hundreds of small ones.

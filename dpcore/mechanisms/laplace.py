@@ -11,7 +11,7 @@ Proof.  For neighbours x, x' the ratio of chances of y is exp((|y - x'| - |y - x
 exp(|x - x'|/scale) <= exp(D/scale) by the triangle inequality, coordinate by coordinate.
 
 Ranges.  Every release checks that |x_i| < 2^61 (``largest_statistic``).  |Z_i| reaches 2^62 with a
-chance below exp(-2^17); a sum that wrapped around would still be post-processing of the exact one.
+chance below exp(-2^17); a sum that wrapped around would still be post-processing of the exact sum.
 The law is exact: no float takes part in a draw.
 
 Source.  Ghosh, Roughgarden & Sundararajan 2012; Dwork, McSherry, Nissim & Smith 2006.

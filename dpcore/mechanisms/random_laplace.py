@@ -7,7 +7,7 @@ DP with alpha = l1_sensitivity/scale and
 
     gamma = L (2n + 1 - L) / (n (n + 1)),    L = min(k u, n + 1).
 
-Preconditions.  Noise as for discrete Laplace noise; 0 < gamma <= the share's < 1 (the privacy line
+Preconditions.  Noise as for discrete Laplace noise; 0 < gamma <= the share's gamma < 1 (the privacy line
 checks them); only releases of one record per person, n being public, make this mechanism.
 
 Proof.  Two tables that differ in one record are as hard to distinguish as with noise everywhere, unless
@@ -119,7 +119,7 @@ class RandomLaplace(LaplaceNoise):
         return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """A table with one cell at the lowest count that gets noise; without one record it is exact."""
+        """A table with a cell at the lowest noisy count; removing one record makes the cell exact."""
         low = self.exact_below
         if self.size > 1 and rows > 2 * low + 1:
             yield "a count at its limit", {0: rows - 1 - low, self.size - 1: low}, 0, self.size - 1

@@ -17,8 +17,8 @@ class Repeated(Mechanism):
     have several words, the cell with the words (i, *c).
 
     The privacy line passes it one statistic.  Its event is the event of a single draw, because an audit
-    examines that; so more than one draw needs a source whose draws cannot be published.  If ``watched``
-    (cells,) is given, only these cells of a dense statistic are drawn.
+    examines single draws; so several draws need a source whose draws cannot be published.  If
+    ``watched`` (cells,) is given, only these cells of a dense statistic are drawn.
     """
 
     once: Mechanism

@@ -229,7 +229,7 @@ class AdaptiveRounds(Mechanism):
         return [each for law in self.laws for each in law.one_by_one]
 
     def distance(self, near: Statistic, far: Statistic) -> float:
-        # Of the tables, because computing the rounds takes longer.
+        # The change of the tables, because computing the rounds takes longer.
         return float(np.abs(near.values - far.values).max())
 
     def output_width(self, watched: int) -> int:
@@ -238,7 +238,7 @@ class AdaptiveRounds(Mechanism):
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
     """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
-    # In rho, because a Gaussian round without its own beta has no alpha.
+    # The share is in rho, because a Gaussian round without its own beta has no alpha.
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))
@@ -266,8 +266,8 @@ def two_rounds(
     if noise == "discrete-laplace" or share.rho:
         kind = DiscreteGaussian if noise == "discrete-gaussian" else DiscreteLaplace
         return kind.within(share * parts[0], *first), kind.within(share * parts[1], *again)
-    # With variances in these proportions each round spends its part.  As a single draw of the smaller
-    # variance, both together have the smaller of these numbers as squared sensitivity.
+    # With variances proportional to these numbers, each round spends its part.  Priced as a single draw
+    # of the smaller variance, both have the smaller number as their joint squared sensitivity.
     apart = first[1] / parts[0], again[1] / parts[1]
     among = Inherited(first[1] + again[1])
     unit = gaussian_variance(min(apart), share.alpha, share.beta, among) / min(apart)

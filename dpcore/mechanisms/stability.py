@@ -55,7 +55,7 @@ from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 CERTAIN = 50.0
-"""Each impossible number in an output lowers its log chance by this, not to minus infinity."""
+"""Each impossible number lowers the log chance of its output by this, not to minus infinity."""
 
 
 @dataclass(frozen=True)

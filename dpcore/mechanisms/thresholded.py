@@ -65,7 +65,7 @@ class LaplaceAboveThreshold(LaplaceNoise):
         return log_cdf(self.threshold - exact, scale)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """A table where one record lifts a cell above the threshold; others are in other cells."""
+        """A table where one record lifts a cell above the threshold; the other records are elsewhere."""
         if 0 < self.threshold < rows and self.size > 1:
             others = {0: self.threshold, 1: rows - 1 - self.threshold}
             yield "a cell at the threshold", others, 1, 0

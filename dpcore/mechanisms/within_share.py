@@ -4,8 +4,8 @@ Claim.  A mechanism that is chosen in view of earlier draws, and that the privac
 share of (alpha, beta) or of (rho, beta), costs at most that share, whatever was drawn before.
 
 Preconditions.  The share is fixed before the first of these draws, and the privacy line refuses a
-mechanism that costs more (``dpcore.line.privacy_line``).  No gamma: sets of probability that are chosen
-in view of a draw do not add up.
+mechanism that costs more (``dpcore.line.privacy_line``).  Gamma is 0: the probabilities of exceptional
+sets do not add up if a set is chosen in view of a draw.
 
 Proof.  Given the earlier draws the mechanism is fixed, and is (alpha, beta)-DP, or beta-approximately
 rho-zCDP, by what the privacy line checked.  Both compose adaptively with shares that are fixed before

@@ -103,7 +103,7 @@ class Samplable(Refining):
 
     @property
     def follows(self) -> Mapping[str, str]:
-        """For each column that another one determines in all drawn records, the name of the other."""
+        """For each column that another one determines in all drawn records, the determining column."""
         names = self.domain.names
         return {names[each.group]: names[each.detail] for each in self.nested}
 

@@ -152,7 +152,7 @@ class Release(ABC):
         """
 
     def require_publishable(self) -> None:
-        """Raise ``ValueError`` if public values show that it cannot be drawn or published.
+        """Raise ``ValueError`` if public values show that the release cannot be drawn or published.
 
         A mechanism checks when it is constructed that its noise can be drawn.
         """

@@ -68,7 +68,7 @@ def drawn_again(noise: Callable[[], NDArray[Any]], number: int) -> NDArray[np.fl
 def agreed_again(
     tables: Callable[[int], Sequence[Floats]], sizes: Sequence[int], number: int
 ) -> list[NDArray[np.float32]]:
-    """Draw the noise of each table (number, size); ``tables(k)`` gives k draws, along the last axes."""
+    """The noise of each table (number, size); ``tables(k)`` draws it k times, along the last axis."""
     found = [np.empty((number, size), dtype=np.float32) for size in sizes]
     most = max(MOST_AT_ONCE // max(sum(sizes), 1), 1)
     for start in range(0, number, most):

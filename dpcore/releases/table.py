@@ -35,7 +35,7 @@ ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
 MOST_FILES = 1000
-"""More tables of a release share one file. Its column ``TABLE`` names each row's table."""
+"""If a release has more tables, they share one file, whose column ``TABLE`` names each row's table."""
 
 TABLE = "table_name"
 
@@ -113,7 +113,7 @@ class Table:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """For each column that describes a column of the survey, the latter."""
+        """For each column that describes a column of the survey, that survey column."""
         return {part.name: part.about for part in self.parts if part.about is not None}
 
 

@@ -79,7 +79,7 @@ class TunedRelease(Release, Generic[Settled]):
     def after(self, chosen: Integers) -> Settled:
         """The second step at the chosen setting.
 
-        Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
+        Raises ``PrivacyLineError`` if one record may change its numbers by more than the noise allows.
         """
 
     @cached_property

@@ -42,7 +42,7 @@ class ColumnDensity:
 
     @classmethod
     def of(cls, release: Samplable, noisy: Noisy, column: str) -> ColumnDensity:
-        """The density of one numeric column by a release, without null; uniform if it has none."""
+        """The density of a numeric column in a release, without null; uniform if it has no counts."""
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)
         said = release.supported_margin(noisy, (column,))
@@ -50,7 +50,7 @@ class ColumnDensity:
         if said is not None:
             counts, error = np.array(said[0][: axis.cells], dtype=np.float64), said[1]
         if isinstance(axis, Bins):
-            counts[list(axis.points)] = 0  # records have cells for these, outside bins
+            counts[list(axis.points)] = 0  # point masses have cells of their own in the records
         inside = np.delete(np.arange(axis.cells), axis.points if isinstance(axis, Bins) else [])
         if release.refines == "counts" and error > 0.0 and len(inside):
             # Otherwise noise in narrow cells would look like values that many people have.
@@ -70,7 +70,7 @@ class ColumnDensity:
     def smooth(cls, axis: Bins, codes: Integers) -> ColumnDensity | None:
         """A smooth density through the bins of records (rows,); None if too few or too many are wide.
 
-        As for ranks inside bins, cells of a single number are not used.
+        Bins of a single number are not used, as for ranks inside bins.
         """
         wide = np.flatnonzero(wide_cells(axis))
         if not 2 <= len(wide) <= MOST_BINS:
@@ -126,7 +126,7 @@ class ColumnValues:
         if smooth is not None:
             density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), LEAST)
         weights = self.weights * density
-        # Shared values have counts of their own; the others divide the rest of a bin.
+        # Shared values have counts of their own; the others share the rest of a bin.
         weights[self.shared] = 0.0
         taken = np.bincount(places[self.shared], self.counts, axis.cells)
         others = np.bincount(places, weights, axis.cells)
@@ -144,7 +144,7 @@ class ColumnValues:
 class ValuesInside:
     """How often each multiple of a step occurs: ``first``, in steps; ``cumulative`` (k+1,).
 
-    ``plain`` (k,): the share of its records that are only near it, if it represents several values.
+    ``plain`` (k,): if a multiple represents several values, the share of its records that are only near.
     """
 
     step: Fraction

@@ -49,8 +49,8 @@ def decode_records(
 
     A column with bins that has no density follows a smooth one.
 
-    If codes obey the rules, the numbers obey the rules' differences.  All numbers of a record that
-    breaks one are drawn again; after ``TRIES`` times, each in turn from the numbers still allowed.
+    If codes obey the rules, the numbers obey the rules' differences.  If a record breaks one, all its
+    numbers are drawn again; after ``TRIES`` times, each in turn from the numbers still allowed.
     """
     cells = {
         i: ColumnCells.of(axis, codes[:, i], densities.get(axis.name))
@@ -83,7 +83,7 @@ def decode_records(
     if len(wrong):
         rest = {c: cells[c].select(wrong) for c in columns}
         some = [
-            # If one number is null, any other is allowed.
+            # If one number is null, the other may have any value.
             (d, applies[wrong] & ~np.any([rest[c].null for c in d.columns], axis=0))
             for d, applies in applying
         ]
@@ -103,8 +103,8 @@ def decode_records(
 
 
 def _relations(domain: Domain, codes: Integers) -> dict[Pair, Integers]:
-    """The relation (rows,) that each pair of compared columns shall have; no pair whose relation is
-    unknown in all records, or of which a column is not drawn here."""
+    """The relation (rows,) that each pair of compared columns must have.  A pair is left out if its
+    relation is unknown in all records, or one of its columns is not drawn here."""
     found = dict[Pair, Integers]()
     for i, axis in enumerate(domain.axes):
         if isinstance(axis, Categories) and axis.compares and {*axis.compares} <= {*domain.names}:
@@ -122,7 +122,7 @@ def _made_equal(
     relation: Integers,
     cells: Mapping[int, ColumnCells],
 ) -> None:
-    """Make two columns' numbers (rows,) equal where they shall be, if their cells allow it."""
+    """Make two columns' numbers (rows,) equal where they must be, if their cells allow it."""
     one, other = pair
     for source, copy in (pair, (other, one)):
         if copy in free:

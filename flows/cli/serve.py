@@ -11,7 +11,7 @@ from dpcore.errors import BudgetError, InputError, ServerError
 from flows.cli.arguments import LEDGER_ANSWER, LINES, LedgerOutput, LedgerProgress, Out, Plans
 
 RUNS_AT_ONCE = 2
-GARBAGE_OF_A_SERVICE = 700  # as usual in Python: each client of the server leaves a megabyte of it
+GARBAGE_OF_A_SERVICE = 700  # as usual in Python: each client leaves a megabyte of garbage
 RunsAtOnce = Annotated[
     int,
     Parameter(

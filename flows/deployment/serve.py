@@ -2,7 +2,7 @@
 
 The server's database is in dprelease's home, closed to other users, and no usage data is sent.
 Server and worker are separate processes, with their output in files next to the database; they end
-with this one.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
+with this process.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
 same release id continues.
 """
 

@@ -18,7 +18,7 @@
   report.html          a report for readers
   README.md            how to open these tables, in pandas, R or SQL
   datapackage.json, registry.yaml, dcat.json, croissant.json, ddi.xml, codebook.csv   (schemas.documents)
-  SHA256SUMS           digests of all of them
+  SHA256SUMS           digests of all files above
   SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
 """
 

@@ -76,13 +76,13 @@ class TableFile(Section):
 
     @property
     def tables(self) -> list["TableFile"]:
-        """One file for each of its tables (``filters``)."""
+        """One record for each table in the file (``filters`` selects its rows)."""
         # Cached values take part in comparisons: a file that cached itself would be compared for ever.
         return [self] if len(self.holds) < 2 else self.held_tables
 
     @cached_property
     def held_tables(self) -> list["TableFile"]:
-        """One file for each of several tables."""
+        """The same, for a file of several tables."""
         cells = {column for held in self.holds.values() for column in held.columns}
         others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
         return [

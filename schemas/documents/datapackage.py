@@ -3,7 +3,7 @@
 Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
 labels, bounds.  Facts for which the standard has no key have keys of our own: ``unit``,
 ``survey_column`` and ``uncertainty``.  Digests and sizes are only in the manifest: the standard has keys
-for them, but its library miscounts the bytes of Parquet files and reports them as broken.
+for them, but its library miscounts the bytes of Parquet files and reports the files as broken.
 """
 
 import re

@@ -1,8 +1,8 @@
 """``dcat.json``: the bundle as a dataset of DCAT-US 3 (resources.data.gov, General Services
 Administration), with one distribution for every table.
 
-The later address of a bundle is unknown when it is made, so distributions have no address, and their
-path in the bundle as title.  The standard asks for a publisher and a contact with an e-mail address;
+The later address of a bundle is unknown when it is made, so distributions have no address; their title
+is their path in the bundle.  The standard asks for a publisher and a contact with an e-mail address;
 they come from the plan, or are missing.
 """
 

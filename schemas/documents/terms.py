@@ -51,7 +51,7 @@ def description(manifest: Manifest, publication: Publication) -> str:
 
 
 def as_json(document: Mapping[str, Any]) -> str:
-    """The document as JSON, without keys that are None, which the plan does not state."""
+    """The document as JSON, without keys whose value is None because the plan does not state it."""
     known = {key: value for key, value in document.items() if value is not None}
     return json.dumps(known, indent=2, ensure_ascii=False) + "\n"
 

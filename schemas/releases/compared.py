@@ -3,8 +3,8 @@
     relapse, death: days
     --> a column relapse_against_death: less, equal or more
 
-Which pairs can be compared follows from the plan alone: both have the same type, step, unit and part of
-a date, their ranges mostly overlap, or are the same if they have no unit, and their joint table has
+Which pairs can be compared follows from the plan alone.  Both columns have the same type, step, unit and
+part of a date.  Their ranges mostly overlap; without a unit they are the same.  Their joint table has
 groups, so that it does not show the relation.
 """
 
@@ -20,7 +20,7 @@ from schemas.survey.columns import CategoricalColumn, Column
 RELATIONS = "less", "equal", "more"
 
 OVERLAP = 0.5
-"""The least part of the longer range that both columns must share."""
+"""The least fraction of the longer range that both columns must share."""
 
 MOST = 40
 """The most pairs that are compared; if there are more, those with the largest overlap."""
@@ -79,7 +79,7 @@ def compared_columns(axes: Iterable[Axis]) -> Iterator[tuple[str, Column]]:
 
 
 def _overlap(axes: Sequence[Axis], columns: Sequence[Column | None]) -> float:
-    """The part of the longer range that both share; 0 if the numbers cannot be compared."""
+    """The fraction of the longer range that both share; 0 if the numbers cannot be compared."""
     ranges, alike, unit = [], set(), ""
     for axis, column in zip(axes, columns, strict=True):
         if column is None or isinstance(axis, Categories):

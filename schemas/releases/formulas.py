@@ -38,8 +38,9 @@ FEW_CELLS = 4096
 """To find the columns that a term combines, at most this many cells of each column are used."""
 
 MOST_MOVED = 0.02
-"""A value at a bound counts as the middle of its cell. This may change a term by this fraction of half
-its range: if a fifth of 5,000 records lie at the bound, a mean moves by half of its sampling error."""
+"""A value at a bound counts as the middle of its cell. This may change a term by at most this fraction
+of half its range: if a fifth of 5,000 records lie at the bound, a mean moves by half of its sampling
+error."""
 
 CONSTANT = "Intercept"
 """The name of a model's intercept."""

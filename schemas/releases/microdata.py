@@ -136,7 +136,7 @@ class MicrodataSection(CountingSection):
                 first_share=self.compress.share,
                 adjacency=survey.adjacency,
             )
-            # Without a wide column nothing is compressed, and single tables get no share.
+            # Without a wide column nothing is compressed, and one-way tables get no share.
             if keep:
                 if self.mechanism == "discrete-gaussian":
                     domain, sets = with_compared(domain, survey.columns, sets, rules, keep)

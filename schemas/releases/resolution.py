@@ -1,8 +1,8 @@
 """The cells to which a model rounds numbers: the cells of the plan, if there are not too many.
 
 Terms are computed in all cells of their columns, so the columns of one term have at most ``MOST_CELLS``
-cells together. If they have more, numbers are rounded to fewer cells.  Cells of amounts grow, so that
-small amounts and their logarithms stay precise:
+cells together. If they have more, numbers are rounded to fewer cells.  Larger amounts get wider cells,
+so that small amounts and their logarithms stay precise:
 
     0 to 20,000,000 euros      0, 1, 2, ..., 200, ..., 10,000, 10,050, ...      4,096 cells
 
@@ -33,7 +33,7 @@ FEWEST = 128
 """With fewer cells, rounding would bias the model by more than the noise."""
 
 MOST_EQUAL = 65536
-"""The cells of a grid: if equal cells are then at most 1 wide, they are precise enough."""
+"""Equal cells are precise enough if this many cells are each at most 1 wide."""
 
 NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
 COMPARED = re.compile(rf"[<>=]\s*-?\s*{NUMBER}|{NUMBER}\s*[<>=!]")
@@ -103,7 +103,7 @@ def _coarse(column: Column, axis: Axis) -> bool:
 
 
 def _grows(column: IntegerColumn | ContinuousColumn) -> bool:
-    """Whether cells that grow suit a column: a wide range whose ends differ in size."""
+    """Whether wider cells for larger amounts suit a column: a wide range whose ends differ in size."""
     lower, upper = (Decimal(str(bound)) for bound in column.bounds)
     alike = Numbers(lower, upper, None, isinstance(column, IntegerColumn)).alike
     return upper - lower > MOST_EQUAL and not alike

@@ -1,8 +1,8 @@
 """Tests ingest, validation and tally with two made-up surveys that differ in one unit.
 
 An audit draws from tallies that ``dpcore.audit`` makes up. The rehearsal checks that a survey leads to
-these tallies. It writes two surveys to Parquet and ingests, validates and tallies them like a real one;
-every release must get exactly the tallies of the audit.
+these tallies. It writes two surveys to Parquet and ingests, validates and tallies them like a real
+survey; every release must get exactly the tallies of the audit.
 
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    only the far survey, where the unit has moved or was added, with few records: in
@@ -224,7 +224,7 @@ def _at_points(tally: Tally) -> Tally:
 
 
 def _where_compared(plan: Plan, tally: Tally) -> Tally:
-    """The tally with all columns computed that compare two columns."""
+    """The tally, in which each column that compares two others is computed from them."""
     domain = tally.domain
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):

@@ -196,7 +196,7 @@ def _replace(path: Path, lines: list[str]) -> None:
 
 
 def _open_as_before(path: Path, file: int) -> None:
-    """Give the witness's replacement its mode and group; a first one gets those of its folder."""
+    """Give the new file the mode and group of the old witness; a first one gets those of its folder."""
     if not path.exists():
         os.fchmod(file, _mode(path.parent))
         return
@@ -208,7 +208,7 @@ def _open_as_before(path: Path, file: int) -> None:
 
 
 def _mode(folder: Path) -> int:
-    """The mode of a new file: for its owner, and for its group if the folder passes it on."""
+    """The mode of a new file: for its owner, and for its group if the folder passes the group on."""
     mode = folder.stat().st_mode
     return 0o660 if mode & S_ISGID and mode & S_IWGRP else 0o600
 

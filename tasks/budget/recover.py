@@ -31,9 +31,9 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     If the ledger has a bundle's draws but not its approval or digest, these are entered only if the
     configured key signed the bundle, because draws prove only what was charged.
 
-    Returns their release ids.  Raises ``BundleError`` for a bundle that is damaged, not signed with the
-    configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
-    missing too.
+    Returns the release ids of entered bundles.  Raises ``BundleError`` for a bundle that is damaged, not
+    signed with the configured key or not in the configured witness, and ``BudgetError`` if grants or
+    allowances are missing too.
     """
     lost, unrecorded = _lost(ledger, published)
     # In the order of their draws: a run of a series is accepted only after the runs before it.

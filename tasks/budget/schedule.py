@@ -32,7 +32,7 @@ def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datet
     ends, to_come = _end_of_year(begins), max(begins, now)
     left = remaining(plan, ledger)
     runs = runs_left(plan, left, ledger)
-    # One due time too many is enough to see that they do not fit; a year may have half a million.
+    # One due time more than the budget pays is enough to know; a year may have half a million.
     if len(list(islice(due_times(schedule, to_come, ends), runs + 1))) <= runs:
         return
     raise BudgetError(

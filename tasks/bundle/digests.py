@@ -40,7 +40,7 @@ def manifest_document(bundle: Path) -> Any:
 
 
 def invalid_manifest(bundle: Path) -> BundleError:
-    """The error of a manifest that is not one."""
+    """The error for a file that is not a valid manifest."""
     return BundleError(
         f"{bundle / MANIFEST}: is not a valid manifest; it was changed, or written by another version of"
         " dprelease"

@@ -91,7 +91,7 @@ class DrawnPlan:
         return Evidence(measured.domain, agreement, rows, codes, columns, *facts, alone)
 
     def fit(self, formula: str, family: str) -> tuple[str, Fit]:
-        """The release that answers a model, and the fit: one that measured it, or else counts.
+        """The release that answers a model, which measured it or else counts records, and the fit.
 
         Raises ``InputError`` if nothing answers, or the model has no solution.
         """

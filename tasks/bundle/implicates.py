@@ -34,7 +34,7 @@ ENOUGH = 0.6
 """Pairs of columns with a smaller spread are graded `too little`."""
 
 FAR = 0.5
-"""Pairs are too, if the mean slope is more standard errors than this from the unbiased tables."""
+"""So are pairs whose mean slope is more than this many standard errors from the unbiased tables."""
 
 SPREAD = {
     "columns": "Two columns that were measured together",

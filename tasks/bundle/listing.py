@@ -33,7 +33,7 @@ class ListedTable:
 def tables_of(manifest: Mapping[str, Any]) -> dict[str, ListedTable]:
     """The tables of a bundle by name, except draws; ``manifest``: its document.
 
-    A name is that of the file without its folder, such as ``all-pairs.age.affairs``.  Names of synthetic
+    A name is the file's name without its folder, such as ``all-pairs.age.affairs``.  Names of synthetic
     tables and models include their folder, because a release may have the same name.
     """
     return dict(_listed(manifest))

@@ -280,7 +280,7 @@ def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] 
 
 
 def require_approved(job: ReleaseJob, decision: Decision | None) -> Approval | None:
-    """The approval, if the plan asks for one; raises ``ApprovalError`` if it may not be published.
+    """The approval, if the plan asks for one; ``ApprovalError`` if the release may not be published.
 
     A rejection counts even if the plan does not ask for approval.
     """
@@ -354,7 +354,7 @@ def withheld(releases: Sequence[ReleaseRecord]) -> dict[str, str]:
 
 
 def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
-    """The tables of each file, by its name; many tables that publish the same numbers share a file."""
+    """The tables of each file, by the file's name; many tables of the same numbers share a file."""
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
         numbers = tuple(part.name for part in table.parts if part.about is None)

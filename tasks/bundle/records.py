@@ -248,8 +248,8 @@ class SyntheticRecords:
         }
 
     def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:
-        """Whether one bin or group, or all groups of categories, have most records, whose values inside
-        no release describes."""
+        """Whether most records are in one bin or group, or in groups of categories; no release describes
+        the values inside these."""
         axis, codes = self.domain.axes[position], self.codes[:, position]
         if groups is not None:
             several = np.bincount(groups) > 1

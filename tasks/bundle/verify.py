@@ -79,7 +79,7 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
 
 
 def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
-    """Check that the categories of open columns are the ones found by their draws."""
+    """Check that the draws found the categories that the manifest states for open columns."""
     draws = {
         record.name: noisy_of(arrays_of(pq.read_table(bundle / record.draw.path)))
         for record in manifest.releases
@@ -112,7 +112,7 @@ def _form_of(path: Path) -> Form | None:
 
 
 def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
-    """Check that the manifest's prices, draws and approval are the ledger's; return the spending."""
+    """Check that the manifest's prices, draws and approval match the ledger; return the spending."""
     charges = ledger.release(manifest.dataset, manifest.release_id)
     if not charges:
         raise BundleError(f"the ledger has no release {manifest.release_id} of {manifest.dataset}")

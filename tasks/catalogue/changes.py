@@ -1,7 +1,7 @@
 """Describes the changes from one release to the next, from the plans that both publish.
 
-Releases of one dataset read the same survey, except runs of a series: their numbers differ by noise
-alone, so only the questions and methods can have changed.
+Except for runs of a series, all releases of a dataset read the same survey.  Their numbers differ by
+noise alone, so only the questions and methods can have changed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -110,10 +110,10 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
 def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     """Releases of counts that can be combined; one with all columns of the model comes first.
 
-    If several have them all, one that has no others is first if its cells settle the model; else the one
-    with the most columns, and among equals, one from which records are drawn.  None answers if the plan
-    states clusters: tables do not show how similar records of a cluster are, so sampling errors would
-    be too small.
+    If several have all of them, the first is one without other columns, if its cells settle the model.
+    Otherwise it is the one with the most columns, and among equals, one from which records are drawn.
+    No release answers if the plan states clusters: tables do not show how similar records of a cluster
+    are, so sampling errors would be too small.
     """
     if plan.cluster:
         return []

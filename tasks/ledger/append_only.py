@@ -52,7 +52,7 @@ def _guard_against_replacing(table: Table) -> Iterator[str]:
         for each in table.constraints
         if isinstance(each, PrimaryKeyConstraint | UniqueConstraint)
     ]
-    # The ledger itself may insert a dataset or source that it has; this must do nothing.
+    # The ledger itself may insert a dataset or source that it already has: then nothing must happen.
     known = table in (tables.dataset, tables.source)
     raised = "IGNORE" if known else f"ABORT, '{_REFUSAL}'"
     # INSERT OR REPLACE removes the rows with the same key without running triggers on DELETE.

@@ -149,12 +149,15 @@ class Ledger(LedgerReader):
     def reserve(self, request: ChargeRequest, sources: Collection[str] = ()) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
-        A charge that exists with the same plan, price and event is kept and not charged again.  Raises
-        ``BudgetError`` if the new charges would overspend the grant, the fraction of it that is open to
-        requests or the analyst's allowance, or cannot be added to the earlier ones (``check_addable``),
-        and ``LedgerError`` if an existing charge differs or is void, or if another release has the
-        ending.  ``sources``: the names of the survey to be read; raises ``BudgetError`` if one belongs
-        to another dataset.  Afterwards every named charge counts.
+        A charge that exists with the same plan, price and event is kept and not charged again.
+        Afterwards every charge of the request counts.  ``sources``: the names of the survey to be read.
+
+        Raises:
+            BudgetError: The new charges would overspend the grant, the fraction of it that is open to
+                requests, or the analyst's allowance; they cannot be added to the earlier ones
+                (``check_addable``); or one of ``sources`` belongs to another dataset.
+            LedgerError: An existing charge differs or is void, or another release of the plan has the
+                request's ``ending``.
         """
         dataset = request.dataset
         with self._database.transaction(write=True) as connection:
@@ -302,7 +305,7 @@ class Ledger(LedgerReader):
 
 
 def ledger_if_any() -> Ledger | None:
-    """The ledger that the environment names; None if its file is missing; then none is made."""
+    """The ledger that the environment names; None if its file is missing, which is not made."""
     return Ledger(ledger_url()) if ledger_exists() else None
 
 

@@ -85,7 +85,7 @@ def account(connection: Connection, dataset: str) -> Account | None:
 def spent(
     connection: Connection, dataset: str, number: int, *, by_requests: bool = False
 ) -> Budget:
-    """The sum of all charges to an account that count; ``by_requests``: only of requested releases."""
+    """The sum of the charges that count against an account; ``by_requests``: only requested ones."""
     return total(_spent_by(connection, dataset, number, by_requests).values())
 
 
@@ -125,7 +125,7 @@ def ids_ending(
 
 
 def insert_charges(connection: Connection, request: ChargeRequest, account: int) -> None:
-    """Append the charges as RESERVED; ``request.analyst`` is the one whose allowance is charged."""
+    """Append the charges as RESERVED; ``request.analyst``: the analyst whose allowance is charged."""
     at, fraction = utc_now(), request.open_fraction
     rows = [
         {
@@ -180,7 +180,7 @@ def find_charge(
 
 
 def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
-    """Dataset, release id, name and digest of every COMMITTED charge; None as digest if it is VOID."""
+    """Dataset, release id, name and digest of COMMITTED and VOID charges; a VOID one has no digest."""
     table = tables.charge.c
     names = select(table.dataset, table.release_id, table.release_name, table.digest)
     found = connection.execute(names.where(table.state != State.RESERVED.value))

@@ -180,7 +180,7 @@ class LedgerReader:
             return charge, queries.read_draw(connection, charge)
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
-        """Dataset, release id, name and digest of every draw; None as digest if it was given up."""
+        """Dataset, release id, name and digest of every draw; a draw that was given up has no digest."""
         return self._read(queries.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
@@ -251,8 +251,8 @@ def _require_addable(
 def chargeable(connection: Connection, request: ChargeRequest) -> tuple[ChargeRequest, Account]:
     """The request with only the charges still to be made, and the account that they count against.
 
-    Its ``analyst`` is then the one whose allowance is charged, '' for none.  Raises the error of the
-    first rule that forbids the charges.
+    In the returned request, ``analyst`` is the analyst whose allowance is charged, '' for none.  Raises
+    the error of the first rule that forbids the charges.
     """
     dataset, release_id = request.dataset, request.release_id
     account = rules.require_account(dataset, queries.account(connection, dataset))

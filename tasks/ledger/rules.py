@@ -114,7 +114,7 @@ def require_runs_before(
 ) -> None:
     """Raise ``BudgetError`` unless all earlier runs of a series are charged, and this run is not.
 
-    A run is charged the amount that it adds to runs 1..run-1. So these must count against the same
+    A run is charged the amount that it adds to runs 1..run-1. So those runs must count against the same
     account, and none of them may have wider noise (``dpcore.domain.series``, the price of a run).
     """
     for name, charge in asked.items():
@@ -231,7 +231,7 @@ def require_affordable(
 def require_opened(
     dataset: str, release_id: str, opened: Budget, spent: Budget, asked: Budget
 ) -> None:
-    """Raise ``BudgetError`` unless the part opened to requests covers all earlier ones and this one."""
+    """Raise ``BudgetError`` unless the part opened to requests covers this and all earlier requests."""
     left = opened - spent if opened.covers(spent) else Budget()
     if short := _short(asked, left, opened, "opened to requests"):
         raise BudgetError(
@@ -242,9 +242,9 @@ def require_opened(
 
 
 def require_same_id(release_id: str, made: Sequence[str]) -> None:
-    """Raise ``LedgerError`` if ``made``, the plan's releases for one due time, lack this id.
+    """Raise ``LedgerError`` if the plan has releases for this due time (``made``), but not with this id.
 
-    Then the plan's file was renamed, and its due time would be released twice.
+    Then the plan's file was renamed, and the due time would be released twice.
     """
     if made and release_id not in made:
         raise LedgerError(
@@ -288,9 +288,9 @@ def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Bud
 
     ``promise``: (alpha, beta).  Without a beta, the analyst gets the same fraction of the grant's beta
     as of its alpha.  Under concentrated composition, rho follows from alpha at the stated beta, by
-    default the grant's; the fraction of the failure probability is then that of rho. ``before``: earlier
-    allowances.  Raises ``BudgetError`` if both together exceed the grant, and ``ValueError`` for an
-    alpha without noise.
+    default the grant's; the analyst gets the same fraction of the failure probability as of rho.
+    ``before``: earlier allowances.  Raises ``BudgetError`` if these and the new amounts exceed the
+    grant, and ``ValueError`` for an alpha without noise.
     """
     if not promise.alpha:
         return Budget()

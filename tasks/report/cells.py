@@ -166,7 +166,7 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 
 def called(name: str, columns: Columns) -> str:
     """Readers' name of a column: its label, a short first clause of its description, or its name. If
-    another description begins with the same clause, as for parts of one date, it is the whole
+    another description begins with the same clause, as for parts of one date, the name is the whole
     description.
     """
     if columns[name].label:

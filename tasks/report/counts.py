@@ -31,8 +31,8 @@ LARGEST_SIDE = 100
 
 LARGEST_CELLS = 15
 LONG, SURE = 30, 4.0
-"""Numbers at the ends of a heat map, or of a chart of more bars, are left out if their counts are below
-this many errors."""
+"""In a heat map, or a chart of more than ``LONG`` bars, cells at the ends are left out if their counts
+are below ``SURE`` standard errors."""
 
 BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")

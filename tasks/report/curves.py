@@ -130,7 +130,7 @@ def _first(known: Mapping[str, Rows]) -> dict[str, Rows]:
 
 
 def _left_out(groups: Mapping[str, Rows], known: Mapping[str, Rows]) -> str:
-    """Sentences on the groups that the picture leaves out; each begins with the full stop before it."""
+    """Sentences on the groups that the picture leaves out, each after a full stop; "" if none are."""
     more = f". The first {MOST_CURVES} of {len(known)} groups" * (len(known) > MOST_CURVES)
     unknown = len(groups) - len(known)
     return f"{more}. {unknown} groups have no value: {UNKNOWN}" if unknown else more

@@ -287,7 +287,7 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 
 
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
-    """A sentence on values of a column whose share of its non-null records is closest to one half."""
+    """A sentence on values of a column whose share of the non-null records is closest to one half."""
     found = telling_share(measured, chance)
     if found is None or found[1].high - found[1].low > WIDEST:
         return None

@@ -68,8 +68,8 @@ class Model(NamedTuple):
     """A model of the bundle.
 
     ``names``: the names of all coefficients; ``means``: whether every coefficient is a mean, of all
-    records or of a group; ``terms``: the coefficients that have an interval, but unless ``means``
-    neither the intercept nor the levels of groups.
+    records or of a group; ``terms``: the coefficients that have an interval; unless ``means``,
+    without the intercept and the levels of groups.
     """
 
     title: str
@@ -217,7 +217,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Statement | None:
 
 
 def _logged(columns: Columns, written: str) -> str:
-    """Words for what has its logarithm taken, such as: “Pay” (plus 10); otherwise empty."""
+    """Words for the number whose logarithm is taken, such as: “Pay” (plus 10); otherwise empty."""
     found = LOGARITHM.fullmatch(written)
     if not found or not column_of(columns, found["column"]):
         return ""
@@ -233,7 +233,7 @@ def _steps(columns: Columns, term: Term) -> int:
 
 
 def _condition(columns: Columns, model: Model, term: str, many: int) -> str:
-    """Words for the condition, or the step of a column, to which the change of the response belongs."""
+    """Words for the condition, or the step of a column, that changes the response."""
     if CATEGORY.fullmatch(term):
         return f"where {group_of(columns, term)} instead of {reference(columns, model.names, term)}"
     if COMPARED.search(term):

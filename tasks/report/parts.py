@@ -105,8 +105,8 @@ class Source:
 
     @property
     def charted(self) -> Any:
-        """The same release for the function of its chart, which names the class that it reads; every
-        release with this chart has the same members."""
+        """The release, for the function that draws its chart: every release with this chart has the
+        members that the function reads."""
         return self.release
 
     @property

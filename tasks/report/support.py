@@ -17,7 +17,7 @@ from tasks.report.parts import DataTable
 Supported = Mapping[str, NDArray[Any]]
 
 MISSED = 1.5
-"""Records miss a noisy table if their distance from it is over this many times what noise explains."""
+"""Records miss a noisy table if they are farther from it than this many times what noise explains."""
 
 NAMED = 5
 """A sentence names at most this many missed tables. The listing names all."""

@@ -44,7 +44,7 @@ class Wording(NamedTuple):
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
     def counted(self, axis: Axis) -> str:
-        """The people in the denominator of a column's shares; if it may be null, those with a value."""
+        """The people in the denominator of a column's shares: those with a value, if it may be null."""
         return f"{self.people} with a value" if axis.nullable else self.people
 
     def of_event(self, shown: Axis, found: Contrast) -> Contrast:

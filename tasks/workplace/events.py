@@ -3,9 +3,9 @@
     {"at": "2026-12-01T06:00:09+00:00", "event": "step", "step": "tally", "about": "", "seconds": 0.22}
     {"at": "2026-12-01T06:00:15+00:00", "event": "run", "dataset": "visits", "outcome": "0", ...}
 
-Everything in a line is public, like the words of the log, except the seconds, which depend on the data;
-so only the file's owner can read it.  If it cannot be written, no release stops, and one warning is
-logged.
+Everything in a line is public, like the words of the log, except the seconds, which depend on the data.
+So only the file's owner can read the file.  If the file cannot be written, no release stops, and one
+warning is logged.
 """
 
 import json

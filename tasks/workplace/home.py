@@ -20,7 +20,7 @@ from dpcore.errors import InputError
 from tasks.workplace.places import FLOW_RUN, lasting, place
 
 OUTSIDE = "outside"
-"""The name, in a private workspace, of a link to a folder elsewhere that is removed with it."""
+"""The name of a workspace's link to a folder elsewhere, which is removed with the workspace."""
 
 
 def home() -> Path:

@@ -1,8 +1,8 @@
 """Give records cells that obey the order rules, if the groups of their cells do.
 
 Two groups of cells are in order if some of their cells are.  The cells that a record gets inside its
-groups may still break the order.  So they are drawn again, column by column, among those that leave
-room for the other columns.  As rules hold along chains too, every partial draw can be completed.
+groups may still break the order.  So such cells are drawn again, column by column, among the cells that
+leave room for the other columns.  As rules hold along chains too, every partial draw can be completed.
 
 >>> rule = Rule((), (), (Order(0, 1, (0, 1, 2, 3)),))
 >>> codes = np.array([[3, 2], [0, 1]])

@@ -45,7 +45,7 @@ class RecordColumns:
 
     @property
     def pairs(self) -> tuple[Attributes, ...]:
-        """All pairs, except a column with one that it determines; for a single column, itself."""
+        """All pairs in which no column determines the other; if there is none, each column by itself."""
         every = range(len(self.sizes))
         free = tuple(pair for pair in combinations(every, 2) if not tied(pair, self.nested))
         return free or tuple((column,) for column in every)

@@ -71,11 +71,11 @@ def compared(domain: Domain) -> tuple[tuple[int, Pair], ...]:
 
 
 def with_few(margin: Margin, axes: Sequence[Axis], each: Comparison) -> Margin:
-    """The table of a pair without records in cells that only have a relation that hardly occurs.
+    """The table of a pair, with fewer records in cells whose only relation is measured to be rare.
 
-    Where cells have significantly more records than were measured with their relation, they keep the
-    measured number.  The others go to other cells, so that the tables of both columns stay about the
-    same.
+    If the cells of one relation have significantly more records than were measured, they keep the
+    measured number.  The other records go to other cells, so that the tables of both columns stay about
+    the same.
     """
     sizes = [axis.size - axis.nullable for axis in axes]
     one, other = (CellNumbers.of(axis, np.arange(n)) for axis, n in zip(axes, sizes, strict=True))
@@ -103,7 +103,8 @@ def with_few(margin: Margin, axes: Sequence[Axis], each: Comparison) -> Margin:
 class _Side:
     """One column of a pair: its records' cells, and the cells to which they may move.
 
-    ``of``: the numbers in each cell; ``cells``, ``first``, ``last`` (rows,): of each record.
+    ``of``: the numbers in each cell; ``cells`` (rows,): each record's cell; ``first``, ``last`` (rows,):
+    the ends of the cells that it may move to.
     """
 
     of: CellNumbers
@@ -136,7 +137,7 @@ class _Side:
         return _Side(self.of, self.cells[rows], self.first[rows], self.last[rows])
 
     def fixed(self) -> _Side:
-        """The side with its records' cells as the only ones."""
+        """The side whose records may not move."""
         return _Side(self.of, self.cells, self.cells, self.cells)
 
     def moved(self, relation: int, other: _Side, generator: np.random.Generator) -> Integers:
@@ -156,7 +157,7 @@ class _Side:
 
 
 def _side(relation: int, *, upper: bool = False) -> Literal["left", "right"]:
-    """The side of a search that leaves out cells of one equal number, unless numbers may be equal."""
+    """``searchsorted``'s ``side``: a cell that ends at the number counts only if both may be equal."""
     return "right" if (relation == EQUAL) == upper else "left"
 
 
@@ -179,7 +180,7 @@ def follow_comparisons(
     """The records (rows, k) with cells changed, so that relations are as frequent as measured.
 
     ``groups``: for each column that may change, the group of each record (rows,) and of each cell
-    (size,).  The axis of a comparison gets the relation that each record's numbers shall have, and is
+    (size,).  The axis of a comparison gets the relation that each record's numbers must have, and is
     unknown where that does not matter.
     """
     found = codes.copy()
@@ -200,7 +201,7 @@ def follow_comparisons(
 
 
 def in_turn(pairs: Collection[Pair]) -> Iterator[tuple[Pair, tuple[int, ...]]]:
-    """Yield pairs without those that close a circle, each with the columns of no pair before it.
+    """Yield pairs, except those that close a circle; each with its columns that no earlier pair has.
 
     >>> list(in_turn([(0, 1), (2, 3), (1, 2), (0, 3)]))
     [((0, 1), (0, 1)), ((1, 2), (2,)), ((2, 3), (3,))]

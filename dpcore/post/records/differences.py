@@ -1,7 +1,7 @@
 """Inequalities between numbers of a record: end >= start + 5, weight < 30, months >= 12 * age.
 
-A difference states by how much at least a multiple of one number must exceed a multiple of another
-number, or zero; it does not apply if a number is null.  It is exact for cells: two cells may occur
+A difference states the least amount by which a multiple of one number must exceed a multiple of another
+number, or zero; it does not apply if a number is null.  Rules on cells are exact: two cells may occur
 together if and only if some numbers in them may.
 
     start in [0, 10)    end in [0, 10)      end >= start       may: 3 and 7

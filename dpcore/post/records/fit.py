@@ -19,11 +19,11 @@ One step, for one attribute:
     (random)             (sum over margins)         a line search        moves, favouring gains
 
 The same move improves many records at once, but only some of them should make it.  Along the expected
-change the misfit is a parabola, whose minimum gives their number.  The sample is then checked exactly
-and halved until it lowers the misfit, so the misfit never rises.  Moving records gradually to cells
-with too few is the idea of PrivSyn's record synthesis (Zhang et al. 2021, section 5).  Because the
-search starts from independence and moves no more than needed, associations that no margin describes
-stay weak, much as in a maximum-entropy fit.
+change the misfit is a parabola, whose minimum gives the number of moves.  The sample is then checked
+exactly and halved until it lowers the misfit, so the misfit never rises.  Moving records gradually to
+cells with too few is the idea of PrivSyn's record synthesis (Zhang et al. 2021, section 5).  Because the
+search starts from independence and moves no more than needed, associations that no margin describes stay
+weak, much as in a maximum-entropy fit.
 
 >>> import numpy as np
 >>> noisy = [Margin((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
@@ -50,7 +50,7 @@ from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import Attributes, Margin, margins_of
 
 WINDOW = 8  # sweeps between two checks of the improvement
-SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps
+SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many save hardly any sweeps
 BLOCK_WORK = 2**16  # numbers that one step looks up, unless the smallest block needs more
 CLOSE = 1 / 2000  # a negligible misfit, as a share of the misfit of noise alone
 

@@ -5,7 +5,7 @@ Each is fitted to the unbiased tables plus newly drawn noise:
     records --moved as little as needed--> near the tables T + e_1      implicate 1
             --                         --> near the tables T + e_2      implicate 2, ...
 
-The tables are not smoothed first: shrunken ones would be biased, and their spread too small.  The
+The tables are not smoothed first: shrunken tables would be biased, and their spread too small.  The
 redraws are centred, so that the mean of all implicates is as near to T as one fit to T is
 (``dpcore.estimates.combine`` has the rule and its proof).
 
@@ -40,7 +40,7 @@ from dpcore.progress import report
 
 SWEEPS = 100
 TOLERANCE = 0.002
-"""A small tolerance: a fit that stops early stays near its start, and all implicates near each other."""
+"""A small tolerance: fits that stop early stay near their common start, and so near each other."""
 
 WIDEST = 2.0
 """Redraws are at most this many times as large as the noise."""

@@ -63,8 +63,8 @@ def positions_in_bins(
         generator: an ordinary one: nothing here is private.
 
     Returns:
-        Positions; those in one cell are evenly spread.  Where fewer than two columns have several
-        occupied cells, they are independent.
+        Positions; those in one cell are evenly spread.  If fewer than two columns have several
+        occupied cells, all positions are independent.
     """
     rows, columns = codes.shape
     bounds = [_bounds(codes[:, c], wide[c]) for c in range(columns)]

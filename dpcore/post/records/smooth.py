@@ -7,9 +7,9 @@ counts of the bins allow:
 
     minimise  - log likelihood of the bins' counts  +  SMOOTHNESS * integral of (log density)''^2
 
-so the density has no jumps at edges.  In the first and the last bin it is a straight line: with the
-curvature of a heavy tail, it would rise again at the end.  Only its shape inside each bin is used: no
-record changes its bin.
+so the density has no jumps at edges.  In the first and the last bin, the logarithm is a straight
+line: with the curvature of a heavy tail, it would rise again at the end.  Only the shape of the density
+inside each bin is used: no record changes its bin.
 
 Source: the penalised composite link model, P. H. C. Eilers, Statistical Modelling 7 (2007), 239-254;
 as in S. Rizzi, J. Gampe and P. H. C. Eilers, American Journal of Epidemiology 182 (2015), 138-147.
@@ -42,7 +42,7 @@ GAPS = 1e-3, 1e3
 MOST_BINS = 100
 
 IN_BIN, IN_TAIL = 6, 32
-"""The small cells of a bin as wide as its narrowest neighbour, and the most small cells of any bin."""
+"""The number of small cells of a bin as wide as its narrowest neighbour, and the most of any bin."""
 
 ROUNDS = 50
 

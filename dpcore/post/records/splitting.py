@@ -62,7 +62,7 @@ LEAST_WIDTH = 1e-9
 
 class CellAmounts(NamedTuple):
     """The numbers in the cells (values,) of a column: the ``middles`` of the cells, and their
-    ``widths``, which are how many numbers they contain if these are countable."""
+    ``widths``; for countable numbers, a width is how many numbers the cell contains."""
 
     middles: Floats
     widths: Floats
@@ -149,11 +149,11 @@ def tails(
 
     A tail joins the fewest end groups whose total is significant, because noise affects a total less
     than each count; it must be less dense than the groups before it.  The density at the start is the
-    lower one of two: the density of the adjacent groups with a significant total, and of the next such
-    groups.  So a frequent value such as 40 hours starts no tail.  If the nearer density is lower, counts
-    decline within these groups too, so the tail starts below their mean.  If only the innermost group is
-    significant, its density is the start.  The bulk of a column may decline too, or lie next to a top
-    code or noise: this tail is marked as ``bulk``, and the noisy counts must confirm it.
+    lower of two densities: that of the nearest groups with a significant total, and that of the next
+    such groups.  So a frequent value such as 40 hours starts no tail.  If the nearer density is lower,
+    counts decline within these groups too, so the tail starts below their mean.  If only the innermost
+    group is significant, its density is the start.  The bulk of a column may decline too, or lie next to
+    a top code or noise: such a tail is marked as ``bulk``, and the noisy counts must confirm it.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -200,9 +200,9 @@ def _hidden_tail(
 ) -> Tail | None:
     """The tail of all amounts above zero, if noise hides their distribution.
 
-    Nearly all records are zero, so the density there does not show the density of amounts.  Their
-    logarithms, and so counts of growing cells, are assumed to decline slowly.  None if there are no
-    growing cells, or many records in them.
+    Nearly all records are zero, so the density at zero does not show the density of amounts.  The
+    density of logarithms of amounts, and so the counts of growing cells, are assumed to decline slowly.
+    None if there are no growing cells, or many records in them.
     """
     middles, widths = amounts
     cells = np.flatnonzero(np.isin(groups, left))
@@ -296,7 +296,7 @@ def _from_halves(likely: Floats, noisy: Floats, rows: float, variance: float) ->
 
 
 def _shrunken(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
-    """Noisy counts (k,) after shrinkage towards likely ones, which add up to ``rows``."""
+    """Noisy counts (k,), shrunken towards likely ones; the result adds up to ``rows``."""
     kept = kept_beside(likely, noisy, variance)
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)

@@ -98,8 +98,8 @@ def _moment(
     """The excess of the sum of products with the trend over the model's sum, and the variance of this
     estimate.
 
-    It is least squares for a in: noisy = model (1 + a trend) + other deviations, with variance in
-    proportion to the model, + noise.  If the other deviations are much larger than the noise, the
+    The estimate is least squares for a in: noisy = model (1 + a trend) + other deviations, with variance
+    in proportion to the model, + noise.  If the other deviations are much larger than the noise, the
     result is the sum from the noisy table itself; if noise dominates, cells are weighted by their
     records.  ``summed`` is another estimate of a, with independent noise.
     """

@@ -41,9 +41,9 @@ much worse; the mean, or the largest, cell variance per table; the aim for recor
 sum of variances with these weights of tables."""
 
 INSIDE = 10
-"""With the aim "records", the weight of tables with one column fewer than the usual ones (the most
-columns for which all sets are requested): a model that removes noise from the tables does not reduce the
-noise of these."""
+"""With the aim "records", the weight of tables with one column fewer than the usual ones, because
+the model that makes denoised tables does not reduce their noise.  The usual tables have the most columns
+of which all sets are requested."""
 
 MOST_WAYS = MOST_AXES
 """If tables have more columns than this, the split is equal."""
@@ -59,7 +59,7 @@ LEVELS, OCTAVES = 32, 20
 """Weights are powers of 2^(-1/32) down to 2^-20, so that there are few different noise scales."""
 
 MOST_PRESSED = 1e6
-"""The largest weight of a table, reached if no allocation keeps all within the largest error."""
+"""The largest weight of a table, reached if no allocation keeps all tables within the largest error."""
 
 
 @dataclass(frozen=True)

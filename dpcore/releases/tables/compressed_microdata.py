@@ -320,7 +320,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         codes = cells_in_order(codes, inside, self.rules, generator)
         relations = second.comparisons(drawn, scale)
         codes = follow_comparisons(self.domain, codes, inside, relations, generator)
-        codes = cells_in_order(codes, inside, self.rules, generator)  # of a column in both
+        codes = cells_in_order(codes, inside, self.rules, generator)  # now in order again
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:

@@ -31,7 +31,7 @@ PRECISE = 8
 
 GROUPS = (9, 32)
 """The fewest and the most groups.  With fewer than nine, records lose more accuracy in the relation of
-two numbers than less noise per cell gives."""
+two numbers than they gain from less noise per cell."""
 
 MORE_CATEGORIES, MOST_CATEGORIES = 4, 64
 """Columns of categories have this many times as many groups, but at most ``MOST_CATEGORIES``:
@@ -44,7 +44,7 @@ ON_COMPARISONS = 0.05
 """The part of the second round's precision for tables of relations (``compared``)."""
 
 MANY = 4
-"""The fewest values of a column in such a product; with fewer, a table shows the relation as well."""
+"""The fewest values of a column in a sum of products; with fewer, a table shows the relation as well."""
 
 FREE = 5
 """Every wide column has this many groups more than rules, nested groups and null require: with rules
@@ -93,7 +93,7 @@ def usual_groups(
 
 
 class KeptGroups(NamedTuple):
-    """The number of groups of a column that has more cells, if these are in order and if not."""
+    """The number of groups of a wide column: if its cells are in order, and if they are not."""
 
     in_order: int
     categories: int

@@ -16,7 +16,7 @@ private.  Each criterion has a value v that one row changes by at most 1, and v/
                                                           and a record is there too
 
 If N is wrong, published values are wrong by the factor n/N, and distances with M = N by at most
-|n/N - 1|/2, because c/N is.
+|n/N - 1|/2, because c/N is wrong by this factor.
 
 **Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for means, copies
 and distances with M = N; replacing one moves it by at most 1.  *Proof.*  A row adds R to one c R, and R
@@ -239,8 +239,8 @@ class MeanDifference(OfHalves):
     """The mean difference between a column's means in groups of rows and of records, weighted by the
     rows of each group, as a fraction of the column's range.
 
-    Of two categories it is the share of the second.  Null has no part; a group without records has the
-    mean of all records.
+    For two categories, a mean is the share of the second.  Nulls do not count; a group without records
+    has the mean of all records.
     """
 
     response: str = ""
@@ -252,7 +252,7 @@ class MeanDifference(OfHalves):
         place, known = values_of(rows.domain.axes[-1])
         means = self._means(groups, records, place, known)
         group, cell = self._placed(groups, rows)
-        # In whole steps, so that a row's part is the same in every table.
+        # In whole steps, so that a row's contribution is the same in every table.
         parts = np.rint(STEPS * (place[cell] - means[group])).astype(np.int64) * known[cell]
         sums = [0] * groups.size
         for each, part in zip(group.tolist(), (parts.astype(object) * rows.counts), strict=True):

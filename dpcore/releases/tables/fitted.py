@@ -285,7 +285,7 @@ class FittedTables(AgreedTables, FitsRecords):
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         generator = post_processing_generator(noisy)
-        # With as many as the survey's rows, these are the records with the margins published as
+        # For as many rows as the survey has, these are the records whose margins are published as
         # ``count``.
         blocks = _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
         # Unpermuted, copies of a record would be adjacent.

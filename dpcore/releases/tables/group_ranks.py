@@ -1,9 +1,8 @@
 """Ranks of records inside groups of cells that preserve the correlation of amounts.
 
-Two income columns may each have a tenth of the records in the group of the largest amounts.  With
-random cells inside these groups, the columns would hardly be correlated there.  Ranks inside groups are
-assumed to be related as the groups
-are: by the normal copula of ``dpcore.post.records.ranks``.
+Two income columns may each have a tenth of the records in the group of the largest amounts.  With random
+cells inside these groups, the columns would hardly be correlated there.  Ranks inside groups are assumed
+to be related as the groups are: by the normal copula of ``dpcore.post.records.ranks``.
 """
 
 from __future__ import annotations

@@ -42,13 +42,13 @@ from dpcore.releases.tables.fitted import LARGEST_TOTAL
 from dpcore.releases.tables.totals import Totals
 
 LARGEST_CROWN = 2**24
-"""The most squared cells of a node times nodes, for the levels above known totals."""
+"""The limit of (cells of a node)^2 times the number of nodes, in the levels above known totals."""
 
 SIMULATED = 2**16
 """Errors of counts are simulated for at least this many cells."""
 
 LEAST_VARIANCE = 1e-12
-"""The variance if there is next to no noise: the weights of least squares are ratios of variances."""
+"""The least variance: weights of least squares are ratios of variances, so none may be zero."""
 
 
 @dataclass(frozen=True, eq=False)

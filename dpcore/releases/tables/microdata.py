@@ -222,8 +222,8 @@ class Microdata(FittedTables):
     def _modelled(self, noisy: Noisy) -> list[Margin | Residual] | None:
         """The pairs as measured, with independent noise, to which the model is fitted.
 
-        None if the tables after agreement are used instead: with rules, pairs as measured count cells
-        that the rules exclude, and with three or more columns they are no better.
+        None if the tables after agreement are used instead: if rules exclude cells, because the pairs as
+        measured count these too; or if a table has three or more columns, because pairs are no better.
         """
         pairs = all(len(attrs) <= 2 for attrs in self.tables)
         excluding = any(r.attributes <= {*attrs} for r in self.rules for attrs in self.tables)

@@ -79,8 +79,9 @@ class RecordQuality(Prepared):
     def counting(self, source: Release, noisy: Noisy | None = None) -> RecordQuality:
         """The release with the number of rows that the source of the records measured.
 
-        Before a draw this is the plan's guess, with the error of that number, from which follows
-        whether distances use it: the largest increase of an interval is as small as possible.
+        Before a draw this is the plan's guess, with the error that the measured number will have.  This
+        error also decides whether distances use the private number (``own``): the largest increase of an
+        interval is as small as possible.
         """
         if self.adjacency.public_rows:
             return self
@@ -94,7 +95,7 @@ class RecordQuality(Prepared):
         number = agreement.margin(())
         rows = self.rows if noisy is None else max(float(number.table), 1.0)
         counted = replace(self, counted=(rows, float(number.variance) ** 0.5))
-        if noisy is not None:  # whose mechanism is fixed
+        if noisy is not None:  # after a draw the mechanism is fixed
             return counted
         own = (replace(c, own=True) if isinstance(c, Distance) else c for c in self.criteria)
         both = counted, replace(counted, criteria=(*own,))

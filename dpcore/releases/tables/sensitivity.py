@@ -10,8 +10,8 @@ contributions is a product over the block's columns,
 
 and their squared distance is 2 (k_b(all) - k_b(A)).  Their weighted sum over blocks is a polynomial in
 a, a_i = 1 where the records agree in column i, whose largest value over {0, 1}^d is the squared L2
-sensitivity.  It is more than twice the squared length of one record: blocks of odd order have negative
-products.  For 16 yes-or-no columns and all pairs at the best precisions it is 2.16 times as much
+sensitivity.  That is more than twice the squared length of one record, as blocks of odd order have
+negative products: for 16 yes-or-no columns and all pairs at the best precisions, 2.16 times this length
 (``python -m benchmarks.allocation``).
 
 Up to ``MOST_LISTED`` columns all patterns are listed; beyond, a bound is proved by a convex relaxation.

@@ -5,10 +5,9 @@ The tally has one more axis than the tables, the period, which determines the we
 
     period x sex  --weights of run t-->  sex, in steps  --noise-->  y_t  --with y_1..y_(t-1)-->  tables
 
-**Sensitivity.**  In one run a record counts for at most one step times 1024, so a unit of m records
-counts at most as m * 1024 steps of weight: the run alone is as private as ``adjacency`` says, whatever
-happens in other runs.  All runs together cost less than their sum (``domain.series``, the price of a
-run).
+**Sensitivity.**  In one run a record has a weight of at most 1024 steps, so a unit of m records has at
+most m * 1024 steps: the run alone is as private as ``adjacency`` says, whatever happens in other runs.
+All runs together cost less than their sum (``domain.series``, the price of a run).
 
 Tables have one row for each cell and quantity.  Tables of run t use the published draws of earlier
 runs, and revise none of their numbers (``post.series``).

@@ -44,7 +44,7 @@ def tails_of(
 
 
 def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
-    """The tails of a column in a noisy table of it alone, and the records in them."""
+    """The tails of a column in its noisy one-way table, and the records in them."""
     counts, variance = noisy.table, noisy.variance
     found = (
         tails_of(axis, np.arange(axis.size), counts, kinds, variance**0.5) if variance > 0 else []

@@ -17,7 +17,7 @@ class Totals:
     counts: Integers
 
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
-        """Raise ``ValueError`` if these cannot be the numbers of records of the regions."""
+        """Raise ``ValueError`` if the totals cannot be the numbers of records of the regions."""
         if adjacency.weighted:
             raise ValueError("totals: are numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
@@ -25,7 +25,7 @@ class Totals:
             raise ValueError(f"totals: add up to {stated:,}, but there are {rows:,} records")
 
     def promise(self, by: str, adjacency: Adjacency) -> str:
-        """The promise that remains if these are published; ``by``: the column of their level."""
+        """The promise that remains if the totals are published; ``by``: the column of the level."""
         removed = adjacency.relation == "add-remove"
         return (
             f"The numbers of records by {by} are taken from the plan and are exact. If they were counted"
