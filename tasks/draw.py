@@ -123,7 +123,7 @@ def draw(
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = perturb(exact, release.mechanism, release.share, source or SystemSource())
     if isinstance(release, StoredInPart):
-        noisy = release.kept(noisy)
+        noisy = release.stored_part(noisy)
     Ledger(ledger_url()).commit(job.dataset, job.release_id, name, noisy)
 
 

@@ -304,7 +304,7 @@ class DrawsSetting(Protocol):
 class StoredInPart(Protocol):
     """A release that needs only a part of a draw to publish."""
 
-    def kept(self, noisy: Noisy) -> Noisy:
+    def stored_part(self, noisy: Noisy) -> Noisy:
         """The part of a draw that is stored."""
         ...
 

@@ -131,7 +131,7 @@ class Heaping(Refining):
         level = 1 - (1 - LEVEL) / column.axis.cells
         return math.ceil(self.mechanism.half_width(level))
 
-    def kept(self, noisy: Noisy) -> Noisy:
+    def stored_part(self, noisy: Noisy) -> Noisy:
         """The counts of shared values and of classes; nearly all other counts are pure noise."""
         least = [
             -LARGEST_STATISTIC if own is None else own
@@ -144,7 +144,7 @@ class Heaping(Refining):
     def _drawn(self, noisy: Noisy) -> Iterator[tuple[StepValues, Integers, Integers, Integers]]:
         """For each column the cells of shared values, their noisy counts, and the counts of classes."""
         # Only the kept counts are stored: a draw may come from the privacy line or from the ledger.
-        noisy = self.kept(noisy) if noisy.cells is None else noisy
+        noisy = self.stored_part(noisy) if noisy.cells is None else noisy
         assert noisy.cells is not None
         ends = np.cumsum(self._sizes)
         parts = np.searchsorted(noisy.cells, ends)

@@ -20,6 +20,9 @@ COUNTS |= {"CompressedMicrodata", "ThresholdedHistogram"}
         ("ColumnSearch", {"FoundBounds", "FoundCategories"}),
         ("StatesMeans", {"Mean", "RatioMean"}),
         ("Weighable", COUNTS | {"Hierarchy"}),
+        ("DrawsSetting", {"CompressedMicrodata", "TunedDensity", "TunedMachine"}),
+        ("StoredInPart", {"Heaping"}),
+        ("Conditional", {"Mean", "RandomCount", "RandomHistogram", "UStatistic"}),
     ],
 )
 def test_only_the_meant_kinds_have_an_ability(ability, kinds):
