@@ -208,7 +208,10 @@ def _supposed_mean(grid: Grid, shares: Shares) -> tuple[float, float] | None:
     mean = float(known @ numbers)
     deviation = math.sqrt(float(known @ (numbers - mean) ** 2))
     away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
-    return away, deviation or supposed_deviation(grid)  # zero if one cell has all records
+    usual = supposed_deviation(grid)
+    if away > 0.5:  # for errors of tables, amounts near zero are assumed to spread more
+        deviation = min(deviation, usual)
+    return away, deviation or usual  # zero if one cell has all records
 
 
 @relative_error.register
@@ -369,7 +372,8 @@ def _(release: Heaping, error: float, hidden: Sequence[str] = ()) -> str:
 @in_words.register(Mean)
 @in_words.register(RatioMean)
 def _(release: Mean | RatioMean, error: float, hidden: Sequence[str] = ()) -> str:
-    of = f"{_percent(error)} of the column's usual standard deviation"
+    usual = release.expected_error()[0].value / error if error else math.inf
+    of = f"{_percent(error)} of the column's usual standard deviation, about {usual:.2g}"
     return f"the standard error of a mean is {of}"
 
 

@@ -74,13 +74,17 @@ def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
     return _quantile(normal, tuple(laplace), level) + float(np.abs(weights).sum())
 
 
-def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) -> Floats:
+def half_widths_of_two(noise: Noise, weights: Floats, level: float) -> Floats:
     """Half-widths (k,) for Z_1 + a Z_2, two noises of the same law, for weights a >= 0 (k,).
 
-    For continuous noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it rises with
-    a (Anderson 1955).  Close to a = 1 the formula loses digits, so such weights are rounded up a
-    little.
+    For continuous Laplace noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it
+    rises with a (Anderson 1955).  Close to a = 1 the formula loses digits, so such weights are rounded
+    up a little.  For Gaussian noises of a variance below 1, each keeps within its own half-width.
     """
+    if isinstance(noise, DiscreteGaussian) and noise.variance < 1:
+        return np.asarray((1 + weights) * noise.half_width((1 + level) / 2))
+    if isinstance(noise, DiscreteGaussian):
+        return np.array([half_width(np.array([1.0, a]), [noise, noise], level) for a in weights])
     a = np.where(np.abs(weights - 1) < 1e-3, 1 + 1e-3, np.maximum(weights, 1e-9))
     low, high = np.zeros_like(a), (1 + a) * 2 * math.log(2 / (1 - level))
     for _ in range(60):

@@ -86,7 +86,10 @@ class PlannedRelease:
 
     @property
     def with_gaussian_noise(self) -> PlannedRelease:
-        """The section with Gaussian noise, as ``margins``, if all its wishes are answered by counts."""
+        """The section with Gaussian noise if it counts or averages; a histogram becomes ``margins``."""
+        if self.keys["kind"] == "mean":
+            why = {**self.why, "mechanism": f"{self.why['mechanism']} {CONCENTRATED}"}
+            return replace(self, keys={**self.keys, "mechanism": "discrete-gaussian"}, why=why)
         counts = self.keys["kind"] in ("histogram", "margins")
         if not self.wishes or not counts or any(w.kind not in COUNTED for w in self.wishes):
             return self

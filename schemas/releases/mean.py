@@ -16,12 +16,14 @@ class MeanSection(GroupsSection):
 
     words: ClassVar[str] = "Mean"
     kind: Literal["mean"]
-    mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"
+    mechanism: Literal["discrete-laplace", "discrete-gaussian", "random-smooth-laplace"] = (
+        "discrete-laplace"
+    )
 
     @model_validator(mode="after")
     def _groups(self) -> Self:
         if self.groups and self.spends_gamma:
-            raise ValueError("by: needs the mechanism discrete-laplace")
+            raise ValueError("by: random-smooth-laplace makes no groups; choose another mechanism")
         return self
 
     @property
@@ -42,6 +44,8 @@ class MeanSection(GroupsSection):
         domain = self.domain(survey.columns)
         # If the number of values is private, the mean is a ratio of two noisy numbers.
         counted = self.groups or domain.axes[-1].nullable or not survey.adjacency.public_rows
-        if counted and not self.spends_gamma:
-            return self.make(RatioMean, domain, survey, share)
-        return self.make(Mean, domain, survey, share, smooth=self.spends_gamma)
+        if self.mechanism == "random-smooth-laplace":
+            return self.make(Mean, domain, survey, share, smooth=True)
+        return self.make(
+            RatioMean if counted else Mean, domain, survey, share, noise=self.mechanism
+        )

@@ -85,7 +85,7 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
     assert "mean-affairs-by-rate-marriage: rough. The standard error" in shown
     rows = [line.split() for line in shown.splitlines()]
     assert ["this", "release", "0.25", "0", "0"] in rows
-    assert ["left", "of", "that", "afterwards", "0.25", "1.25e-06", "0"] in rows
+    assert ["allowance", "left", "afterwards", "0.25", "1.25e-06", "0"] in rows
 
     code, answer, _ = ask(*MEAN, token=token)
     bundle = Path(answer.splitlines()[-1])

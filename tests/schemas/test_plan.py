@@ -214,7 +214,7 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
         (levels | {"by": ["sex", "age"]}, r"a column appears twice"),
         ({"by": "nowhere"}, r"releases\[1\]\.by: the plan declares no column 'nowhere'"),
         ({"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
-        ({"mechanism": "random-smooth-laplace"}, r"by: needs the mechanism discrete-laplace"),
+        ({"mechanism": "random-smooth-laplace"}, r"by: random-smooth-laplace makes no groups"),
     ]:
         plan_document["releases"][1] = last | change
         with pytest.raises(PlanError, match=says):

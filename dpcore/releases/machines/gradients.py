@@ -173,8 +173,8 @@ class GradientClassifier(Release):
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
-            "phase": "sum over the coordinates of frequency * coordinate; a coordinate is the `place` of"
-            " a number minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
+            "phase": "sum over the coordinates of frequency * coordinate; a coordinate is a number's"
+            " place minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
             " otherwise",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),

@@ -21,7 +21,7 @@ from dpcore.domain.cell_values import ends_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, SmoothLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.table import (
@@ -35,6 +35,7 @@ from dpcore.releases.table import (
     interval_columns,
     unless,
 )
+from dpcore.releases.tables.measured import TableNoise
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 
 TOO_LARGE = ("column", "use narrower bounds, or a continuous column with a coarser grid")
@@ -117,7 +118,7 @@ class SumOverRecords(Release):
 
     @property
     @abstractmethod
-    def mechanism(self) -> DiscreteLaplace | SmoothLaplace: ...
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | SmoothLaplace: ...
 
     @abstractmethod
     def total(self, tally: Tally) -> int:
@@ -158,15 +159,20 @@ class SumOverRecords(Release):
 class Mean(SumOverRecords):
     """The mean of the column."""
 
+    noise: TableNoise = "discrete-laplace"
+
     finer = "narrower bounds"
     groups = 1
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | SmoothLaplace:
         if self.smooth:
             return SmoothLaplace.within(self.share, self.grid.size, self.rows)
         # With a single cell nothing moves, but noise needs a scale.
-        return DiscreteLaplace.within(self.share, 1, Fraction(max(self.grid.size - 1, 1)))
+        moved = Fraction(max(self.grid.size - 1, 1))
+        if self.noise == "discrete-gaussian":
+            return DiscreteGaussian.within(self.share, 1, moved**2)
+        return DiscreteLaplace.within(self.share, 1, moved)
 
     @property
     def largest_statistic(self) -> int:
@@ -188,7 +194,7 @@ class Mean(SumOverRecords):
 
         Not available for noise whose width is private.
         """
-        assert isinstance(self.mechanism, DiscreteLaplace)
+        assert not isinstance(self.mechanism, SmoothLaplace)
         wide, around = self._unit * self.mechanism.half_width(level), self._estimate(noisy)
         lower, upper = np.clip([[around - wide], [around + wide]], *ends_of(self.grid))
         return lower, upper

@@ -16,6 +16,13 @@ A record without a value is left out of both.  Where there is a mean for each gr
 the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  Adding or removing a
 record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it
 changes the vector by R + u if the other one has no value, and by 2 (R + u) if it is of another group.
+
+In the Euclidean norm, which counts for Gaussian noise, the squares of these changes are
+
+    a record is added, removed, or replaced by one without a value     R^2 + u^2
+    replaced by one of its group, or of another group                  4 R^2, or 2 (R^2 + u^2)
+
+so u = R costs nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.cell_values import ends_of
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteLaplace
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.combined_noise import half_widths_of_two
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
@@ -55,6 +62,7 @@ from dpcore.releases.table import (
     error_column,
     reason_column,
 )
+from dpcore.releases.tables.measured import TableNoise
 
 PIECES = 32
 """The number of pieces between the middle of a mean's range and a bound."""
@@ -66,6 +74,8 @@ class RatioMean(Release):
 
     The axes before it define the groups: categories, or whole numbers; null is a separate group.
     """
+
+    noise: TableNoise = "discrete-laplace"
 
     finer = "narrower bounds or fewer groups"
 
@@ -107,10 +117,16 @@ class RatioMean(Release):
     def record(self) -> int:
         """The weight u of a record's count: u = R costs nothing if replacing a record changes sums by 2
         R."""
-        return max(self.reach if self._stays else self.reach // 2, 1)
+        costs_nothing = self._stays or self.noise == "discrete-gaussian"
+        return max(self.reach if costs_nothing else self.reach // 2, 1)
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace:
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        if self.noise == "discrete-gaussian":
+            one = Fraction(self.reach**2 + self.record**2)
+            largest = max(Fraction(4 * self.reach**2), one if self._stays else 2 * one)
+            squared = self.adjacency.squared(moved=largest, present=one)
+            return DiscreteGaussian.within(self.share, 2 * self.groups, squared)
         present = self.reach + self.record
         # A record that is replaced by one without a value counts in only one of the tables.
         moved = max(2 * self.reach, present) if self._stays else 2 * present

@@ -87,3 +87,13 @@ def test_half_widths_of_two_of_a_law_are_those_of_any_sum(level):
         values, chances = summed_law([1, weight], [few, few])
         (width,) = half_widths_of_two(few, np.array([weight]), level)
         assert chances[np.abs(values) <= width].sum() >= level
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(1, 2), Fraction(1), Fraction(30)])
+def test_half_widths_of_two_gaussian_noises_hold_at_every_variance(variance):
+    noise = DiscreteGaussian(1, Fraction(1), variance)
+    for weight in (1, 2):
+        values, chances = summed_law([1, weight], [noise, noise])
+        for level in (0.5, 0.9, 0.99):
+            (width,) = half_widths_of_two(noise, np.array([float(weight)]), level)
+            assert chances[np.abs(values) <= width].sum() >= level

@@ -247,6 +247,18 @@ CASES: dict[str, Case] = {
     "mean by group": Case(
         RatioMean("m", Domain((PLACE, WITH_NULLS.axes[0])), 3, PURE), far=(0, 0, 6)
     ),
+    "Gaussian mean": Case(
+        Mean("m", Domain((grid("x", 3),)), 3, APPROXIMATE, noise="discrete-gaussian")
+    ),
+    "Gaussian mean of private rows": Case(
+        RatioMean("m", Domain((grid("x", 4),)), 3, APPROXIMATE, noise="discrete-gaussian")
+    ),
+    "Gaussian mean by group": Case(
+        RatioMean(
+            "m", Domain((PLACE, WITH_NULLS.axes[0])), 3, APPROXIMATE, noise="discrete-gaussian"
+        ),
+        far=(0, 0, 6),
+    ),
     "smooth mean": Case(
         Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
         near=(0, 0, 0, 2, 2),

@@ -99,6 +99,7 @@ REFUSED = [
     "random histogram",
     "random count",
     "mean",
+    "Gaussian mean",
     "smooth mean",
     "smoothed histogram",
     "dirichlet-multinomial",

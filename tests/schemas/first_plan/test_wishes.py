@@ -781,3 +781,17 @@ def test_shares_of_many_categories_or_groups_are_a_table(tmp_path, wish):
     (release,) = yaml.safe_load(planned(tmp_path, Said(means=[wish]), text, rows=10**6))["releases"]
     assert (release["kind"], release["columns"]) == ("histogram", wish.split(" by "))
     assert release["name"].startswith("table-")
+
+
+def test_means_have_gaussian_noise_where_the_budget_is_split_in_rho(tmp_path):
+    said = Said(tables=["health x region", "insured x region x sex"], means=["age by region"])
+    text = PERSONS + "sex,,f; m,,,,,\n"
+    wide = Said(records=True, means=["age by region", "age"])
+    for wishes, noise in ((wide, "discrete-gaussian"), (said, "discrete-laplace")):
+        plan = yaml.safe_load(planned(tmp_path, wishes, text, rows=1000))
+        concentrated = plan["budget"].get("composition") == "concentrated"
+        means = [each["mechanism"] for each in plan["releases"] if each["kind"] == "mean"]
+        assert means
+        assert {*means} == {"discrete-gaussian" if concentrated else "discrete-laplace"} == {noise}
+        plan = dprelease.load_plan(filled(yaml.safe_dump(plan)))
+        assert all(release.expected_error() for release in plan.built.values())

@@ -16,10 +16,16 @@ from dpcore.line.mechanism import affordable
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
+from dpcore.releases.tables.measured import TableNoise
 from tests.chance import most_failures
 from tests.dpcore.releases.contract import draws, tally_of
 
 LOOSE = Budget.of("1", "1e-6", "0.1")
+FORMS = [
+    (relation, noise)
+    for relation in ("replace-one", "add-remove")
+    for noise in ("discrete-laplace", "discrete-gaussian")
+]
 WEIGHT = Domain((Grid("weight", 0.0, 100.0, 1000),))
 
 
@@ -113,8 +119,10 @@ def test_columns_without_a_mean_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(relation: Relation):
+@pytest.mark.parametrize(("relation", "noise"), FORMS)
+def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(
+    relation: Relation, noise: TableNoise
+):
     """Groups of unequal size, one of them empty, and of null; a fifth of the values are null."""
     generator = np.random.default_rng(6)
     places = Categories("place", ("a", "b", "nobody"), nullable=True)
@@ -122,7 +130,8 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
     place = generator.choice(4, 3000, p=[0.7, 0.25, 0, 0.05])
     code = generator.binomial(999, np.array([0.1, 0.5, 0.5, 0.8])[place])
     code[generator.random(3000) < 0.2] = 1000
-    release = RatioMean("m", domain, 3000, LOOSE, adjacency=Adjacency(relation))
+    share = LOOSE if noise == "discrete-laplace" else Budget(rho=LOOSE.alpha**2 / 2)
+    release = RatioMean("m", domain, 3000, share, noise, adjacency=Adjacency(relation))
     inside = [code[(place == g) & (code < 1000)] for g in (0, 1, 3)]
     truth = np.array([(codes.mean() + 0.5) * 0.1 for codes in inside])
     held, half, away, stated, rows = [], [], [], [], []
@@ -144,9 +153,11 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
     assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.25)
 
 
-def test_the_interval_of_a_mean_holds_it_at_any_level():
+@pytest.mark.parametrize("noise", ["discrete-laplace", "discrete-gaussian"])
+def test_the_interval_of_a_mean_holds_it_at_any_level(noise: TableNoise):
     codes = np.random.default_rng(8).binomial(999, 0.9, 500)
-    release, truth = Mean("m", WEIGHT, 500, LOOSE), (codes.mean() + 0.5) * 0.1
+    share = LOOSE if noise == "discrete-laplace" else Budget(rho=LOOSE.alpha**2 / 2)
+    release, truth = Mean("m", WEIGHT, 500, share, noise=noise), (codes.mean() + 0.5) * 0.1
     held = []
     for noisy in draws(release, codes, 400):
         ends = [release.intervals(noisy, level) for level in (0.5, 0.9)]
