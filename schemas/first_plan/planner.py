@@ -252,6 +252,8 @@ class Draft(Written):
         counts = [] if self.use.designed or self.of.period else [*self._counting(model)]
         if model.text in self.fitted and counts:
             return counts[0]
+        if self.of.role("unit"):  # from counts the records of a unit are supposed to be independent
+            return own
         return min((*counts, own), key=lambda each: each.cost)
 
     def with_mean(self, wish: Wish) -> Draft:

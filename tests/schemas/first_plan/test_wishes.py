@@ -320,6 +320,9 @@ def test_a_share_without_a_design_is_computed_from_counts(tmp_path):
         assert not any("inside their bins" in note for note in found.notes)
     requested = Said(tables=["region x insured"], means=["insured by region"])
     assert kinds(planned(tmp_path, requested, PERSONS)) == {"table-region-insured": "histogram"}
+    # From counts the records of a unit would be taken for independent ones.
+    units = planned(tmp_path, Said(means=["insured by region"]), TEXT, rows=10**6)
+    assert kinds(units) == {"share-insured-by-region": "model"}
     apart = planned(
         tmp_path, Said(means=["{visits > 10} by age"]), PERSONS.replace("18,90", "18,70")
     )
@@ -602,7 +605,7 @@ def test_tables_of_many_columns_are_planned_though_their_histogram_is_too_large(
 
 def test_a_share_is_not_named_like_a_mean(tmp_path):
     said = Said(means=["{visits > 10}", "{visits >= 10} by region", "visits", "insured by region"])
-    text = planned(tmp_path, said)
+    text = planned(tmp_path, said, PERSONS)
     names = [*kinds(text), *(each["name"] for each in yaml.safe_load(text)["analyses"])]
     assert "share-visits-10" in names
     assert "share-visits-10-by-region" in names
