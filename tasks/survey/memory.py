@@ -102,6 +102,8 @@ def readable(column: Column, wrong: str | None = None) -> Column:
         return pa.array([b""] * len(column), pa.binary(), mask=np.asarray(column.is_null()))
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
+    if pa.types.is_decimal(kind) and kind.scale < 0:
+        return readable(column.cast(pa.decimal256(76, 0)), wrong)
     if pa.types.is_decimal256(kind):  # DuckDB cannot read it; as text no digit is lost
         digits = compute.replace_substring_regex(column.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
         return compute.replace_substring_regex(digits, r"\.$", "")

@@ -603,6 +603,20 @@ def test_a_duration_or_a_map_stops_the_reading_of_no_other_column(tmp_path):
         assert count(survey, columns, 1, "own-cell") == [[1, 0], [0, 0, 0, 0, 1]]
 
 
+def test_decimals_in_hundreds_are_read_as_the_whole_numbers_that_they_are(tmp_path):
+    columns = {
+        "x": column("integer", bounds=(0, 2000)),
+        "c": column("categorical", categories=["1200"]),
+    }
+    columns = {name: made_total(of, "own-cell") for name, of in columns.items()}
+    hundreds = pa.array([Decimal(1200), None], pa.decimal128(5, -2))
+    survey = ingest(
+        MemoryTable(pa.table({"x": hundreds, "c": hundreds})), columns, 2, tmp_path / "work", ADDED
+    )
+    numbers, categories = count(survey, columns, 2, "own-cell")
+    assert (numbers[1200], categories) == (1, [1, 1])
+
+
 @pytest.mark.parametrize("first", [b"\n", b"\r\n", b"M\r\n"])
 def test_an_empty_first_line_of_a_file_of_one_column_is_one_record(first, tmp_path):
     columns = {"a": column("categorical", categories=["F", "M"], nullable=True)}
