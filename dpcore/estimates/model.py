@@ -7,7 +7,7 @@ are estimated from all releases of the bundle together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
@@ -25,6 +25,7 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
 from dpcore.estimates.inside import moved_inside, opened_by_bins
 from dpcore.post.levels import SIGMAS_95
+from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
 
@@ -184,7 +185,8 @@ def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted
     features, pairs, totals, unmeasured = [], [], [], False
     tables: dict[Attributes, Floats] = {}
     variables = (one, *design.terms, design.response, *design.present)
-    for first, second in combinations_with_replacement(variables, 2):
+    every = [*combinations_with_replacement(variables, 2)]
+    for first, second in [*every, *_complete(every, design, agreement)]:
         product = first.times(second, records)
         if product is None or not agreement.covers(product.attributes):
             unmeasured = True
@@ -230,6 +232,24 @@ def _calibrated(evidence: Evidence, model: Centred, family: str) -> tuple[Fitted
     except ValueError as error:
         raise InputError(f"{design.formula}: {error}") from None
     return found._replace(coefficients=found.coefficients + model.moved), unmeasured
+
+
+def _complete(
+    pairs: Sequence[tuple[Variable, Variable]], design: ModelDesign, agreement: Agreement
+) -> Iterator[tuple[Variable, Variable]]:
+    """Yield the pairs over the records with a value in all columns, which the model describes, where a
+    table has these columns. Without them, the share of null in the other columns would be assumed."""
+    records = design.records
+    for first, second in pairs:
+        both = second
+        for present in design.present:
+            held = {*first.attributes, *both.attributes}
+            longer = None if {*present.attributes} <= held else both.times(present, records)
+            product = None if longer is None else first.times(longer, records)
+            if longer is not None and product is not None and agreement.covers(product.attributes):
+                both = longer
+        if both is not second:
+            yield first, both
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:

@@ -20,6 +20,7 @@ from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.universe import require_published, universe_rules
 from schemas.first_plan.wishes import EVENT, QUOTES, Wish
 from schemas.releases.binning import FINE
+from schemas.releases.formulas import MOST_TERMS
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Cells, Numbers
 from schemas.survey.found import OPEN, stated_ends
@@ -369,10 +370,11 @@ class ColumnUse:
             if asked and OPEN in (asked.keys.get("categories"), asked.keys.get("bounds")):
                 return None
             listed = self.of.columns[name] in CATEGORIES
-            if not listed and not 1 < self.of.number_of_values(name) <= MOST_IN_TABLES:
-                if (edges := self._compared(name, wish)) is None:
-                    return None
+            few = listed or 1 < self.of.number_of_values(name) <= MOST_TERMS
+            if edges := None if listed else self._compared(name, wish):
                 bins[name] = edges
+            elif not few:
+                return None
         why = (
             "Counts from which a model is computed, with narrower intervals than measured directly."
         )

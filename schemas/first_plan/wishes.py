@@ -188,6 +188,11 @@ def _mean(text: str, of: Described) -> Wish:
     groups_of = math.prod(map(of.number_of_values, {*by} - {what}))
     if share and what in of.columns and (_kinds_of(what, of) > 2 or groups_of > MOST_TERMS):
         return Wish("table", text, (what, *by))  # a share for each of its cells
+    if share and groups_of > MOST_TERMS:
+        raise InputError(
+            f"--mean {text!r}: has {groups_of} groups, more than {MOST_TERMS}; ask for a --table of these"
+            " columns, or describe fewer categories"
+        )
     terms = ":".join(f"C({_written(name)})" for name in by)
     response = what if share else _written(what)
     found = _model(

@@ -20,7 +20,7 @@ from schemas.first_plan.wishes import Said, Wish
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT, WORD
 from schemas.survey.columns import CategoricalColumn
-from tasks.explain.analysis import expected_fit, model_error
+from tasks.explain.analysis import expected_fit, model_error, of_groups
 from tasks.explain.tables import text_table
 from tasks.inference.fit import DIRECTLY, MOMENTS, TABLES, WAYS
 
@@ -79,10 +79,8 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, str, float]:
     terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
     widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
     known = [each if math.isfinite(each) else math.inf for each in widths]
-    measured = models_of(plan.of_period).get(name)
-    by_group = measured is not None and measured.groups > 1
     seen = [each for each in known if math.isfinite(each)]
-    if 2 * len(seen) < len(known) or (by_group and 2 * len(seen) > len(known)):
+    if 2 * len(seen) < len(known) or (of_groups(found) and 2 * len(seen) > len(known)):
         return name, found.way, median_high(known)
     return name, found.way, max(seen)
 

@@ -326,7 +326,7 @@ def test_a_share_without_a_design_is_computed_from_counts(tmp_path):
     apart = planned(
         tmp_path, Said(means=["{visits > 10} by age"]), PERSONS.replace("18,90", "18,70")
     )
-    assert kinds(apart) == {"share-visits-over-10-by-age": "model"}
+    assert kinds(apart) == {"counts-visits-age": "histogram"}
 
 
 @pytest.mark.slow
@@ -784,6 +784,10 @@ def test_shares_of_many_categories_or_groups_are_a_table(tmp_path, wish):
     (release,) = yaml.safe_load(planned(tmp_path, Said(means=[wish]), text, rows=10**6))["releases"]
     assert (release["kind"], release["columns"]) == ("histogram", wish.split(" by "))
     assert release["name"].startswith("table-")
+    with pytest.raises(
+        InputError, match=r"^--mean '\{age > 40\} by clinic': has 88 groups, more than 60"
+    ):
+        planned(tmp_path, Said(means=["{age > 40} by clinic"]), text)
 
 
 def test_means_have_gaussian_noise_where_the_budget_is_split_in_rho(tmp_path):
