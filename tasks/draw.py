@@ -143,8 +143,12 @@ def _require_reserved(job: ReleaseJob, name: str) -> ChargeRecord:
     charge = Ledger(ledger_url()).release(job.dataset, job.release_id).get(name)
     if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
         raise LedgerError(f"{name}: its budget is not reserved, so its data may not be read")
-    if charge.budget != job.plan.prices[name]:
-        raise LedgerError(f"{name}: was reserved at another price than the plan's")
+    price = job.plan.prices[name]
+    if charge.budget != price:
+        raise LedgerError(
+            f"{name}: the ledger reserved {charge.budget}, but the plan now asks for {price}; run the"
+            " plan as it was reserved, or use another --release-id"
+        )
     return charge
 
 

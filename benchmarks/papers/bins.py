@@ -81,13 +81,19 @@ def _draw(lines: list[Line], figure: Any) -> None:
     axes.legend()
 
 
+def _noise_of(line: Line) -> str:
+    return f"(alpha {line['alpha']})" if line["alpha"] else "(no noise)"
+
+
 def _beside(lines: list[Line]) -> list[Row]:
     shown = [line for line in lines if line["law"] == "Beta(10, 10)"]
     return [
         (
             f"best number of bins, n = {rows:,}",
             "",
-            ", ".join(str(line["best_bins"]) for line in shown if line["n"] == rows),
+            ", ".join(
+                f"{line['best_bins']} {_noise_of(line)}" for line in shown if line["n"] == rows
+            ),
         )
         for rows in dict.fromkeys(line["n"] for line in shown)
     ]
@@ -98,8 +104,8 @@ EXPERIMENTS = (
         "wz-1",
         "The perturbed histogram and its number of bins",
         "WZ 2010, figure 1 and section 7",
-        "Without noise, at alpha = 1 and at alpha = 0.1, for Beta(10, 10). With noise fewer bins are"
-        " best, as the paper says. Our copy of the paper states neither n nor alpha.",
+        "For Beta(10, 10). With noise fewer bins are best, as the paper says. Our copy of the paper"
+        " states neither n nor alpha.",
         1000,
         measure,
         _beside,

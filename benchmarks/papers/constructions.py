@@ -296,7 +296,7 @@ CONSTRUCTIONS = (
         "AKD, algorithm 1",
         "papers/maximum_loss/maximum_loss.py",
         "papers/maximum_loss/__main__.py",
-        "example 1 attains its loss for very small outputs, not for large ones",
+        "in example 1 the loss is largest for negative outputs, not for large ones",
     ),
 )
 

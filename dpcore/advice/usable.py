@@ -82,7 +82,7 @@ Shares = Mapping[str, Floats]
 
 @singledispatch
 def read_axes(release: Release) -> tuple[Axis, ...]:
-    """The axes whose ``shares`` the functions here read; for a model's terms, the axes of a member."""
+    """The axes for which this module needs ``shares``; for a model, those of one record of a unit."""
     return release.domain.axes
 
 
@@ -265,7 +265,10 @@ def _or_typical(release: Release, shares: Shares | None) -> Shares:
 
 @singledispatch
 def error_of_numbers(release: Release) -> float | None:
-    """The error of a release of numbers; a package that adds a kind registers a function here."""
+    """The relative error of a release if nothing is assumed about its columns; None if unknown.
+
+    A package that adds a kind registers a function here.
+    """
     return None
 
 

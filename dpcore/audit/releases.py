@@ -172,8 +172,10 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
         if not each.adjacency.weighted and not isinstance(each, CountsUnits)
     }
     if len(neighbours) != 1 or len(facts) > 1:
+        found = "; ".join(f"{each.name}: {each.rows} rows, {each.adjacency}" for each in releases)
         raise ValueError(
-            f"releases of one survey must agree on rows and neighbours; here: {facts or neighbours}"
+            "releases of one survey must have the same number of rows and the same neighbours; audit"
+            f" these separately: {found}"
         )
     rows = [release.rows for release in releases]
     return [

@@ -30,12 +30,16 @@ class GaussianLoss:
 class AuditResult:
     """The public result of an audit.
 
-    ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
-    for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;
-    ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width of a release's
-    noise; ``fresh``: whether noise values are independent; ``chosen``: how often candidates were chosen;
-    ``price``: whether the event costs enough; ``replay``: the largest change between neighbours, a
-    deterministic test.
+    ``estimate``: the point estimate of the outcome's loss.
+    ``lower_bound``: a lower confidence bound for alpha.
+    ``level``: the confidence of all bounds together.
+    ``draws``: fresh draws of each side.
+    ``gaussian``: a lower confidence bound for mu of Gaussian noise.
+    ``width``: an upper one for the width of the noise, relative to the stated width.
+    ``fresh``: a test of whether noise values are independent.
+    ``chosen``: a test of whether candidates are chosen with the stated probabilities.
+    ``price``: a test of whether the price covers the loss of the draws.
+    ``replay``: the largest change of the statistic between neighbours, found without sampling.
     """
 
     name: str

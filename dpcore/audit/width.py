@@ -88,10 +88,10 @@ def audit_noise(
 ) -> tuple[WidthBound | None, Freshness | None, Frequencies | None]:
     """Bound the width of a release's noise; test whether it is fresh and whether choices are as stated.
 
-    The tests use the tables that are most informative about the width of some round.  Outputs are drawn
-    until there are ``draws`` of them or ``seconds`` of CPU are spent.  None if no table is informative:
-    the mechanism has no such law, or its outputs are too long.  The error is split evenly between all
-    tests.
+    For each round, the tests use a table whose outputs are (nearly) most informative about the width of
+    its noise.  Outputs are drawn until there are ``draws`` of them or ``seconds`` of CPU are spent.
+    None if no table is informative: the mechanism has no such law, or its outputs are too long.  The
+    error is split evenly between all tests.
     """
     start, done, signs, hits = time.process_time(), 0, Signs(), Hits()
     telling = _most_telling(tables, min(PILOT, max(draws, 2)), source)

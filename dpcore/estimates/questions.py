@@ -172,7 +172,9 @@ def _quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     counts = evidence.table((place,))[: axis.cells]
     rows = float(counts.sum())
     if rows <= 0:
-        raise InputError(f"{column}: the noisy number of records is not positive")
+        raise InputError(
+            f"{column}: has no quantiles, because after noise no records with a value are left"
+        )
     edges = axis.edge(np.arange(axis.cells + 1))
     # Noisy counts may be negative, so their sums may fall: an interval ends where they first and last
     # reach a level.
@@ -240,5 +242,8 @@ def _shares(evidence: Evidence, one: str, other: str) -> tuple[Attributes, Float
             np.moveaxis(kept, i, 0)[-1] = False
     rows = float(table[kept].sum())
     if rows <= 0:
-        raise InputError(f"{one}, {other}: the noisy number of records is not positive")
+        raise InputError(
+            f"{one}, {other}: nothing can be computed, because after noise no records with both values"
+            " are left; ask about columns with more values"
+        )
     return attributes, np.where(kept, table, 0.0) / rows, rows, kept

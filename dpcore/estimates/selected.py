@@ -67,10 +67,11 @@ Part = tuple[int, int]
 class Contrast(NamedTuple):
     """The share of some values in two groups of records.
 
-    ``given``: the position of the column that defines the groups; ``groups``, ``shown``: cells of either
-    column; ``rank``: the smallest difference within the intervals, times the root of the share of the
-    smaller group, less 1 if one column nearly determines the other; ``across``: the same share in each
-    part of the column, if it has an interval.
+    ``given``: the position of the column that defines the groups; ``groups``: two parts of it;
+    ``shown``: the part of the other column whose share is compared.  ``rank``: the smallest difference
+    of the shares that the intervals allow, times the square root of the smaller group's share of the
+    records; minus 1 if one column nearly determines the other.  ``across``: the share of ``shown`` in
+    each part of the first column that has an interval.
     """
 
     given: int

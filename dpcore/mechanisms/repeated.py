@@ -44,7 +44,7 @@ class Repeated(Mechanism):
     def draw(self, statistic: Statistic, source: RandomSource) -> Noisy:
         if self.times != 1 and not source.reproducible:
             raise PrivacyLineError(
-                "draws may be repeated only in an audit, from a source that cannot publish"
+                "repeated draws are only for audits: use a reproducible random source, or times = 1"
             )
         once = self.once
         if self.watched is not None:

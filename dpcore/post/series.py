@@ -74,8 +74,8 @@ def estimate(
     yet.
 
     ``runs``: (t, cells) noisy statistics in steps; ``noises``: the law of each run's noise, in steps.
-    Each interval contains its exact number with at least probability ``level``, and hardly more if the
-    noise is much larger than a step; ends of counts are not negative.
+    Each interval contains its exact number with a probability of at least ``level``, which is hardly
+    exceeded if the noise is much larger than a step.  Intervals of counts have no negative ends.
     """
     if len(noises) != len(runs):
         raise ValueError(f"noises: must be as many as runs, {len(runs)}, not {len(noises)}")

@@ -276,7 +276,7 @@ class RunOfSeries(Release):
     @property
     @abstractmethod
     def of_period(self) -> Release:
-        """The release of the run's period alone, or itself if the run does not measure its period."""
+        """The release of the run's period alone; itself if the run only measures a sum over periods."""
 
     def drawn_of_period(self, noisy: Noisy) -> Noisy:
         """A draw of this release, converted to a draw of ``of_period``."""

@@ -86,7 +86,7 @@ class Body:
         return np.array(self.directions).T, np.array(self.widths)
 
     def norm(self, vectors: Integers) -> Integers:
-        """(k,) ||z|| of whole vectors (k, d), in STEPS-ths."""
+        """(k,) ||z|| of integer vectors (k, d), in STEPS-ths."""
         directions, widths = self._arrays
         slabs = (-(-STEPS * np.abs(vectors @ directions) // widths)).max(axis=1)
         squares = STEPS**2 * (vectors.astype(object) ** 2).sum(axis=1)

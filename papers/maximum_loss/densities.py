@@ -53,7 +53,8 @@ def tkde(sample: Floats, points: Floats, bandwidth: float, floor: float = 0.0) -
 
 
 def tdde(sample: Floats, points: Floats, floor: float = 0.0) -> Floats:
-    """Truncated discrete density estimate: (k,) shares of the sample (n,), at least ``floor``."""
+    """Truncated discrete density estimate: for each of ``points`` (k,), the share of ``sample`` (n,)
+    that equals it, or ``floor`` if that is larger."""
     ordered = np.sort(sample)
     counts = np.searchsorted(ordered, points, "right") - np.searchsorted(ordered, points, "left")
     return np.asarray(np.maximum(counts / len(sample), floor))

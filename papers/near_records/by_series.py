@@ -100,10 +100,10 @@ class NearMeansMechanism(Mechanism):
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
             raise ValueError("draws: must be at least 1, from a table of at least 1 record")
-        if not 1 <= terms < cells <= LARGEST_CELLS:
-            raise ValueError(
-                f"terms: must be fewer than the cells, of which there may be at most {LARGEST_CELLS}"
-            )
+        if cells > LARGEST_CELLS:
+            raise ValueError(f"columns: {cells} cells are more than {LARGEST_CELLS}")
+        if not 1 <= terms < cells:
+            raise ValueError(f"terms: must be at least 1 and below {cells}, the cells, not {terms}")
         unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
         scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws

@@ -195,8 +195,8 @@ def test_the_series_of_the_drawn_records_is_within_the_stated_distance():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"terms": 64}, "terms: must be fewer than the cells"),
-        ({"terms": 0}, "terms: must be fewer than the cells"),
+        ({"terms": 64}, "terms: must be at least 1 and below 64, the cells, not 64"),
+        ({"terms": 0}, "terms: must be at least 1 and below 64, the cells, not 0"),
         ({"terms": 16, "rows": 10**9}, "terms: too many for 1000000000 rows"),
         ({"terms": 1, "draws": 1, "rows": 10**7}, "terms: too many for 10000000 rows"),
         ({"draws": 0}, "must be at least 1"),

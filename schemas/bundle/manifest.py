@@ -90,7 +90,7 @@ def privacy_statement(plan: Plan) -> str:
         words.append(
             "The prices of releases add up by zero-concentrated differential privacy. This release cost"
             f" {total(plan.prices.values())}. All releases charged to the same grant cost at most"
-            f" {plan.budget.caps}; together they keep {plan.budget.granted.budget}."
+            f" {plan.budget.caps}; together they guarantee {plan.budget.granted.budget}."
         )
     if kept.gamma:
         words.append(_meaning_of_gamma(kept.gamma, protection.rows))

@@ -102,8 +102,8 @@ def _composed(plan: Plan) -> str:
     if plan.budget.composition == "basic":
         return ""
     return (
-        ", and adds up rho of zero-concentrated differential privacy; all releases charged to it keep"
-        f" {plan.budget.granted.budget}"
+        ". Prices add up as rho of zero-concentrated differential privacy. All releases charged to this"
+        f" budget together guarantee {plan.budget.granted.budget}"
     )
 
 

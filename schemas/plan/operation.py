@@ -26,8 +26,9 @@ class Schedule(Section):
         ge=date(2000, 1, 1),
         le=date(2200, 1, 1),
         description=(
-            "The first day of the schedule and of its first year; runs due since then without a"
-            " release are late. Default: the day of the plan's first scheduled release."
+            "The first day of the schedule, and of the first year, which the budget must cover. A run"
+            " due since then without a release is late. Default: the day of the plan's first scheduled"
+            " release."
         ),
     )
 

@@ -33,7 +33,7 @@ def with_compared(
     rules: Iterable[Rule],
     keep: int,
 ) -> tuple[Domain, tuple[Attributes, ...]]:
-    """The domain with an axis for the relation of each pair, and the sets with the tables of these axes.
+    """The domain with an axis for each compared pair, and ``sets`` with the one-way table of each axis.
 
     ``rules``: the two columns of an inequality are not compared, because records follow it; ``keep``:
     the number of groups of a wide column.

@@ -43,8 +43,8 @@ SPREAD = {
     "distance": "Mean slope over implicates minus the slope in the noisy tables, divided by the same"
     " standard error",
     "grade": f"enough: spread is at least {ENOUGH} and distance between -{FAR} and {FAR}. too little:"
-    " many cells of the table are nearly empty, so intervals about these two columns may be too short;"
-    " use `fit` of the Python reader instead",
+    " all others, usually because many cells of the table are nearly empty. Intervals about these two"
+    " columns may then be too short: use `fit` of the Python reader instead",
 }
 
 

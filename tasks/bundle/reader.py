@@ -115,7 +115,8 @@ class BundleReader:
         columns, found = self.table(table), self.joined(table)
         if found is None:
             raise InputError(
-                f"{table}: its counts cannot be combined with counts of other releases"
+                f"{table}: has no best estimates, because its release has no counts that can be combined"
+                f" with others; read its published numbers with `table({table!r})`"
             )
         described = {name for axis in found.axes for name in cell_names(axis)}
         cells = {name: values for name, values in columns.items() if name in described}

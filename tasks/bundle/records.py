@@ -54,10 +54,10 @@ SUPPORT = {
     "cells": "Number of cells of their joint table, in which values may be grouped",
     "grade": f"accurate: distance plus expected_distance is at most {WITHIN} of outside_largest, so"
     " about this share of the records outside the largest cell may be in a wrong cell. rough: the sum is"
-    f" at most {ROUGHLY} of it, or most records are in one bin or group, whose inner distribution is"
-    f" assumed. noise: the sum is larger. Here outside_largest counts as at least {FEWEST}. unknown: the"
-    " set was measured, but the sum is not known. not measured: the model assumes the joint"
-    " distribution, as for every larger set that is not listed",
+    f" at most {ROUGHLY} of it; or at most {WITHIN}, but most records are in one bin or group, whose"
+    f" inner distribution is assumed. noise: the sum is larger. Here outside_largest counts as at least"
+    f" {FEWEST}. unknown: the set was measured, but the sum is not known. not measured: the model"
+    " assumes the joint distribution, as for every larger set that is not listed",
     "standard_error": "Standard error of a cell of the joint table, from privacy noise",
     "distance": "Total variation distance between the records and the noisy table",
     "expected_distance": "Average total variation distance caused by privacy noise alone",

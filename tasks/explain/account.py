@@ -133,7 +133,7 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
     if account is not None and ledger.promised(dataset) != account.promise:
         runs.append(
             f"This is the newest grant, of {account.promise}. Under all grants, all releases together"
-            f" keep {ledger.promised(dataset)}."
+            f" guarantee {ledger.promised(dataset)}."
         )
     names_of_grant = (ledger.granted(dataset) or Budget()).coordinates
     allowed = [

@@ -102,9 +102,9 @@ def promises(plan: Plan) -> list[str]:
     if not plan.requested.rho:
         return []
     return [
-        f"By itself this release keeps {plan.promise}. All releases charged to the same grant together"
-        f" keep {plan.budget.granted.budget}. The table shows the rho of this promise, and the part of"
-        " its beta that mechanisms may spend."
+        f"By itself this release guarantees {plan.promise}. All releases charged to the same grant"
+        f" together guarantee {plan.budget.granted.budget}. The table shows the rho of this promise, and"
+        " the part of its beta that mechanisms may spend."
     ]
 
 

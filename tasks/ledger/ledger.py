@@ -125,7 +125,8 @@ class Ledger(LedgerReader):
 
         From then on, each request on the dataset is charged to the allowance of an analyst.
         Allowances are never taken back. Only an analyst's newest token is valid, so an allowance of
-        zero revokes the earlier token.  Raises ``BudgetError`` if the grant does not cover it.
+        zero revokes the earlier token.  Raises ``BudgetError`` if this analyst's allowances together
+        exceed the grant.
         """
         require_text(analyst=analyst, who=who, why=why)
         if analyst != analyst.strip() or len(analyst) > LONGEST_NAME or not may_be_listed(analyst):

@@ -19,9 +19,9 @@ TRIED = (
 """What the audit did, and what no audit of outputs can detect."""
 
 WORDS = (
-    "The plan promises never to lose more than the claim. The attack gives a lower bound of the true"
-    " loss, at the stated confidence; above the claim it would disprove the promise. With more draws the"
-    " lower bound would be closer to the true loss.",
+    "The plan promises never to lose more than the claim. The attack gives a lower bound for the true"
+    " loss, at the stated confidence. A bound above the claim would disprove the promise. With more"
+    " draws the lower bound would be closer to the true loss.",
     "The attacker sees everything that would be published and reduces it to one number, the score that"
     " best distinguishes the two surveys. Then the attacker looks for scores that are more frequent on"
     " one survey than on the other. A log-ratio is the logarithm of the ratio of the probabilities of"

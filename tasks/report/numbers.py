@@ -134,8 +134,10 @@ def draw_levels(source: Source) -> Drawn:
     shown = figure(error)
     if not public:
         of = source.plan.protection.records
-        shown += f" records (drawn as a share of {of if parts == 1 else 'groups of equal size'}"
-        shown += "; too short if many are null)" if source.release.domain.axes[-1].nullable else ")"
+        of = of if parts == 1 else "groups of equal size"
+        shown += f" records (lines show this as a share of {of}"
+        nullable = source.release.domain.axes[-1].nullable
+        shown += ", and are too short if many records have no value)" if nullable else ")"
     rows = [
         Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)

@@ -145,7 +145,7 @@ def _together(plan: Plan) -> str:
         return "their α, β and γ add up to at most the grant"
     return (
         f"their ρ add up to at most {decimal_text(plan.budget.caps.rho)} (zero-concentrated"
-        f" differential privacy); together they keep {plan.budget.granted.budget}"
+        f" differential privacy); together they guarantee {plan.budget.granted.budget}"
     )
 
 

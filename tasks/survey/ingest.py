@@ -101,7 +101,7 @@ def ingest(
                 unfit += call_guarded(
                     lambda: wrong_counts(ibis.table(TABLE), counted, rows, adjacency),
                     DataError,
-                    "the counts cannot be added up",
+                    f"column {counts!r}, counts: cannot be added up; check that it has whole numbers",
                 )
             connection.execute(f"CREATE TABLE {UNFIT} (line VARCHAR)")
             for line in unfit:

@@ -51,10 +51,10 @@ def too_little_memory() -> str:
 
 @contextmanager
 def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
+    """A connection to a private DuckDB file, closed at the end.
 
     DuckDB may not fetch extensions from the network, writes temporary files into its folder only, and
-    shows no progress bar.
+    shows no progress bar.  Raises ``InputError`` if DuckDB cannot open the file.
     """
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(path.parent / "spill"),

@@ -50,9 +50,9 @@ Pair = tuple[int, int]
 class Comparison(NamedTuple):
     """What was measured of two columns.
 
-    ``place``: the axis of their relation; ``pair``: the columns; ``counts`` (3,): noisy numbers of
-    records with each relation, whose sum is about the number of records that have both numbers;
-    ``error``: their standard error.
+    ``place``: the axis of their relation; ``pair``: the columns; ``counts`` (3,): the noisy count of
+    records with each relation.  Except for noise, they add up to the count of records with a number in
+    both columns.  ``error``: their standard error.
     """
 
     place: int
@@ -141,8 +141,11 @@ class _Side:
         return _Side(self.of, self.cells, self.cells, self.cells)
 
     def moved(self, relation: int, other: _Side, generator: np.random.Generator) -> Integers:
-        """The records' cells, drawn again where none of their numbers has the relation to any number
-        that the other side may have."""
+        """Each record's cell.
+
+        A cell is drawn again if none of its numbers can have this relation to a number that the record
+        may have in the other column.
+        """
         first, last = self.first, self.last
         if relation != LESS:
             first = np.maximum(first, np.searchsorted(self.of.last, other.least, _side(relation)))

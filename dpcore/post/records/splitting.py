@@ -147,13 +147,14 @@ def tails(
     ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind;
     ``amounts``: of these cells, if they contain numbers.
 
-    A tail joins the fewest end groups whose total is significant, because noise affects a total less
-    than each count; it must be less dense than the groups before it.  The density at the start is the
-    lower of two densities: that of the nearest groups with a significant total, and that of the next
-    such groups.  So a frequent value such as 40 hours starts no tail.  If the nearer density is lower,
-    counts decline within these groups too, so the tail starts below their mean.  If only the innermost
-    group is significant, its density is the start.  The bulk of a column may decline too, or lie next to
-    a top code or noise: such a tail is marked as ``bulk``, and the noisy counts must confirm it.
+    A tail consists of the outermost groups, as few as have a significant total, because noise affects a
+    total less than single counts.  It must be less dense than the groups before it.  The density at the
+    start is the lower of two densities: that of the nearest groups with a significant total, and that of
+    the next such groups.  So a frequent value such as 40 hours starts no tail.  If the nearer density is
+    lower, counts decline within these groups too, so the tail starts below their mean.  If only the
+    innermost group is significant, its density is the start.  The bulk of a column may decline too, or
+    lie next to a top code or noise: such a tail is marked as ``bulk``, and the noisy counts must confirm
+    it.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))

@@ -133,7 +133,7 @@ class ThresholdedHistogram(Histogram):
             ),
         ]
         if isinstance(mechanism, ThresholdedLaplace):
-            empty = "expected number of published cells that are empty, at most"
+            empty = "expected number of empty cells that are published, at most"
             statements.append(ErrorStatement(empty, self.domain.size * mechanism.passing))
             if occupied is not None:
                 whole = unit.scaled(mechanism.table_error(self.most_rows, occupied))

@@ -153,7 +153,7 @@ class AnsweredRelease(Release):
         return 2 * self.adjacency.most if self.grouped else 1
 
     def with_values(self, tally: Tally) -> Tally:
-        """The tally over ``answered`` of the records that count: private."""
+        """The tally over ``answered`` of the records that have a cell there: private."""
         if not self.nullable:
             return tally
         codes = tally.domain.unpack(tally.cells)

@@ -74,8 +74,8 @@ MEANINGS = (
     "Noisy kernel density{divided}; may be negative",
     "Standard deviation of the privacy noise in estimate",
     *band_meanings("the exact kernel density"),
-    "Bound on the difference between estimate without noise and the exact kernel density, from"
-    " binning, rounding and truncation. The interval and the band include this bound",
+    "Bound on the error from binning, rounding and truncation: how far estimate would be from the exact"
+    " kernel density if it had no noise. The interval and the band include this bound",
     "Estimate of the smoothing bias: how much a second smoothing changes estimate. Neither the"
     " interval nor the band includes this bias",
 )
@@ -190,7 +190,7 @@ class Density(BandedDensity, Samplable):
 
     @property
     def most_numbers(self) -> int:
-        """The most numbers that are drawn at this bandwidth or at a wider one."""
+        """The largest number of noisy values in a draw, at this or any larger bandwidth."""
         return self.mechanism.size
 
     @property
@@ -396,6 +396,6 @@ class Density(BandedDensity, Samplable):
         )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records with a value in every column, spread evenly over the density on the columns' grids."""
+        """Records with a value in every column, by systematic sampling from the density on its grid."""
         cells = spread_evenly(self.probabilities(noisy), rows, post_processing_generator(noisy))
         return self.answered, self.answered.unpack(cells)

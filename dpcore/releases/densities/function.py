@@ -180,8 +180,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
             *band_meanings("the exact kernel density of the records"),
-            "Bound on the difference between estimate without noise and the exact kernel density, from"
-            " rounding. The interval and the band include this bound",
+            "Bound on the rounding error: how far estimate would be from the exact kernel density if it"
+            " had no noise. The interval and the band include this bound",
             "Coefficient of the kernel centred at this point; the function is the sum of all kernels",
         ]
         columns += self.value_columns(noisy, stated, meanings)
@@ -232,7 +232,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return padded.ravel(), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records with a value in every column, spread evenly over the function where it is positive."""
+        """Records with a value in every column, by systematic sampling where the function is
+        positive."""
         generator, shape = post_processing_generator(noisy), self.points
         cells = spread_evenly(self.probabilities(noisy), rows, generator)
         places = np.stack(np.unravel_index(cells, shape), axis=1) + generator.random(

@@ -155,10 +155,11 @@ class LeastError:
         worse = self.mechanism.shortfall(1 - LEVEL) * moves
         return (
             ErrorStatement(
-                "90% bound of the error that the choice of the bandwidth adds to the density, relative"
-                " to a uniform density",
+                "90% bound on the error that the noisy choice of the bandwidth adds to the density, as a"
+                " fraction of a uniform density",
                 math.sqrt(worse),
-                f"compared with the bandwidth of the rule of thumb ({usual:.3g} if the middle half of"
-                " the records spans a quarter of the range); root of a squared error",
+                "the square root of an integrated squared error, in addition to the one at the"
+                f" rule-of-thumb bandwidth ({usual:.3g} if the middle half of the records spans a"
+                " quarter of the range)",
             ),
         )

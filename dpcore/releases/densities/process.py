@@ -9,7 +9,7 @@ process with the chosen covariance (``kernels``; Hall, Rinaldo & Wasserman 2013,
 at all points of a public grid at once.
 
 **What is private, and at what sensitivity.**  On the grid T_1 x ... x T_d a record is the tensor
-product U(a) of whole vectors U_i(a_i), which are rounded whitened bumps and depend on the record's
+product U(a) of integer vectors U_i(a_i), which are rounded whitened bumps and depend on the record's
 cell alone (``whitening``).  The statistic is the sum of U(a) over the records, in
 64-bit integers without any rounding, and replacing a record moves it by
 
@@ -142,7 +142,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def _vectors(self) -> list[Integers]:
-        """The whole vectors U_i of every cell, (cells of the axis, points) for each axis."""
+        """The integer vectors U_i of every cell, (cells of the axis, points) for each axis."""
         return [
             whitening.integers((np.arange(axis.size) + 0.5) / axis.size, self.bits)
             for whitening, axis in zip(self.whitenings, self.axes, strict=True)

@@ -149,7 +149,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         return release.supported_margin(drawn, names)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records with a value, spread evenly over the density."""
+        """Records with a value in every column, by systematic sampling from the density."""
         release, drawn = self.settled(noisy)
         return release.sample(drawn, rows)
 

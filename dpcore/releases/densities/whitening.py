@@ -56,7 +56,7 @@ class Whitening:
         return np.asarray(cholesky(covariance, lower=True))
 
     def integers(self, positions: Floats, bits: int) -> Integers:
-        """The whole vectors U(a) (k, m) for records at the positions (k,)."""
+        """The integer vectors U(a) (k, m) for records at the positions a (k,)."""
         bumps = self.kernel.bump(self.points[:, None], positions[None, :])
         whitened = solve_triangular(self.factor, bumps, lower=True, overwrite_b=True)
         return np.asarray(np.rint(np.ldexp(whitened.T, bits)), dtype=np.int64)

@@ -332,7 +332,7 @@ class ModelRounds:
         return max(self.steps.values()) + 2
 
     def radius_of(self, part: str, point: ScorePoint) -> Floats:
-        """The largest norm (t,) of a part."""
+        """The largest norm (t,) of a unit's contribution to a part of a round, such as "moments"."""
         most = float(self.design.members)
         constant = {
             "bins": most,

@@ -96,7 +96,7 @@ def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
 
 @dataclass(frozen=True)
 class SumOverRecords(Release):
-    """A noisy sum, over a public number of records, of the only axis of the domain, a grid.
+    """A noisy sum of one numeric column, the domain's only axis, over a public number of records.
 
     ``smooth``: the noise is for the bulk of the records, under random differential privacy.
     """

@@ -113,9 +113,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             least = least_groups(np.asarray(merged.kinds), merged.ordered)
             if merged.keep < max(least, 2):
                 raise ValueError(
-                    f"compress: keep = {merged.keep} groups are too few for"
-                    f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules or groups distinguish in separate groups"
+                    f"compress: keep must be at least {max(least, 2)} for"
+                    f" {self.domain.names[merged.position]}, not {merged.keep}: null and values that"
+                    " rules or groups distinguish need separate groups"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(
@@ -173,7 +173,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @property
     def cells_of_groups(self) -> list[int]:
-        """The number of cells of each of the second tables."""
+        """The number of cells of each table of the second round."""
         return self.kept.cells(self.domain, self.tables)
 
     @property

@@ -148,7 +148,7 @@ class FittedTables(AgreedTables, FitsRecords):
         return [agreement.margin(attributes) for attributes in self.tables]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables to which models are fitted: as drawn, or agreed if residuals were drawn."""
+        """The tables for models: the drawn ones, or ``consistent_margins`` if residuals were drawn."""
         if self.measurement.allocation.equal:
             drawn = self.measurement.measured(noisy)
             return [each for each in drawn if isinstance(each, Margin)]

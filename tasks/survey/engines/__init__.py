@@ -84,7 +84,7 @@ def open_session(
         unfit += call_guarded(
             lambda: wrong_counts(table, counted, rows, adjacency),
             DataError,
-            "the counts cannot be added up",
+            f"column {counts!r}, counts: cannot be added up; check that it has whole numbers",
         )
         table = table.filter(table[counted] > 0)  # a row with count 0 is no record
     return Session(table, unread, unfit, close, unchanged)

@@ -122,7 +122,7 @@ def test_a_price_above_the_share_is_refused_as_for_a_release():
 def test_repeated_draws_refuse_a_source_that_could_be_published():
     (exact, _) = draws_of(RELEASE)._exact
     repeated = Repeated.of(RELEASE.mechanism, 3)
-    with pytest.raises(PrivacyLineError, match="only in an audit"):
+    with pytest.raises(PrivacyLineError, match="only for audits"):
         perturb(exact, repeated, RELEASE.share, SystemSource())
     noisy = perturb(exact, repeated, RELEASE.share, Rehearsal(SystemSource()))
     assert noisy.reproducible

@@ -49,5 +49,5 @@ def test_releases_of_a_survey_are_audited_together():
 
 def test_releases_of_different_surveys_are_refused():
     releases = [Histogram("a", TABLE, rows, Budget.of("1")) for rows in (8, 9)]
-    with pytest.raises(ValueError, match="agree on rows"):
+    with pytest.raises(ValueError, match="same number of rows"):
         audit_releases(releases)

@@ -173,7 +173,7 @@ def test_compression_merges_no_categories_of_two_groups(document):
     assert [kinds[i] == kinds[0] for i in range(5)] == [True, True, False, False, False]
     assert kinds[2] == kinds[3] != kinds[4]
     document["releases"][0]["compress"] = {"keep": 2}
-    with pytest.raises(ValueError, match="keep = 2 groups are too few for trade, which needs 3"):
+    with pytest.raises(ValueError, match="keep must be at least 3 for trade, not 2"):
         Plan.model_validate(document)
 
 

@@ -216,8 +216,8 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
     ("changes", "says"),
     [
         ({"keep": 60}, "compress: no column has more than keep = 60 cells"),
-        ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
-        ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
+        ({"keep": 1}, "compress: keep must be at least 2 for trade, not 1"),
+        ({"keep": 2, "rules": RULES}, "keep must be at least 3 for age, not 2: null and"),
         (
             {"first_share": Fraction(1)},
             "compress: share must lie between 1/1000 and 999/1000, not 1",
