@@ -190,8 +190,8 @@ def _mean(text: str, of: Described) -> Wish:
         return Wish("table", text, (what, *by))  # a share for each of its cells
     if share and groups_of > MOST_TERMS:
         raise InputError(
-            f"--mean {text!r}: has {groups_of} groups, more than {MOST_TERMS}; ask for a --table of these"
-            " columns, or describe fewer categories"
+            f"--mean {text!r}: has {groups_of} groups, more than {MOST_TERMS}; ask for a --table of"
+            " these columns, or describe fewer categories"
         )
     terms = ":".join(f"C({_written(name)})" for name in by)
     response = what if share else _written(what)
