@@ -105,7 +105,7 @@ papers: $(VENV)/.benchmarks
 
 .PHONY: pictures
 pictures: demo $(VENV)/.all
-	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/pages/images
+	$(BIN)/python -m docs.pictures $(DEMO)/published/fair-1978/demo docs/pages/images
 
 $(VENV)/.image: | $(BIN)/python
 	@$(PIP) "pip-tools>=7.5"

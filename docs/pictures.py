@@ -1,6 +1,6 @@
 """Take the pictures of the documentation: `make pictures`.
 
-    python docs/pictures.py build/demo/published/fair-1978/demo docs/pages/images
+    python -m docs.pictures build/demo/published/fair-1978/demo docs/pages/images
 
 The report of the published demo, the evaluation of its records, a series in the catalogue, and the forms
 of a server with a made-up survey, as they are today. ``pictured.txt`` says of which templates they are:
