@@ -54,6 +54,18 @@ SUMS: Mapping[type[ast.operator], Any] = {
     ast.Div: np.divide,
     ast.Pow: np.power,
 }
+SIGNS: Mapping[type[ast.operator], str] = {
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.FloorDiv: "//",
+    ast.LShift: "<<",
+    ast.MatMult: "@",
+    ast.Mod: "%",
+    ast.RShift: ">>",
+}
+"""Signs that Python knows, and formulas do not."""
+
 COMPARISONS: Mapping[type[ast.cmpop], Any] = {
     ast.Lt: np.less,
     ast.LtE: np.less_equal,
@@ -222,8 +234,9 @@ class _Reader:
     def _sum(self, node: ast.BinOp) -> tuple[Kind, Evaluate]:
         function = SUMS.get(type(node.op))
         if function is None:
-            power = "; a power is written **" if isinstance(node.op, ast.BitXor) else ""
-            raise self._fault(node, f"{type(node.op).__name__} is not allowed in a formula{power}")
+            sign = SIGNS.get(type(node.op), "this sign")
+            power = "; write a power as **" if sign == "^" else ""
+            raise self._fault(node, f"{sign} is not allowed in a formula{power}")
         (one, left), (other, right) = self._number(node.left), self._number(node.right)
         whole = "number" not in (one, other) and not isinstance(node.op, ast.Div | ast.Pow)
         return _number_kind(whole), lambda columns: _applied(

@@ -30,7 +30,8 @@ from dpcore.post.tables.consistency import Agreement
 def understated(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Floats:
     """For each pair of columns that were measured together, the factor by which errors are too small.
 
-    ``scores``: for each attribute the number of each of its cells; ``rows``: of the survey.
+    ``scores``: for each attribute, the numeric value of each cell; ``rows``: the survey's number of
+    records.
     """
     found = [
         (1 + slope.privacy / slope.sampling) ** 0.5 for slope in slopes(agreement, scores, rows)

@@ -124,7 +124,8 @@ class BlockGaussian(BlockNoise):
     ) -> BlockGaussian:
         """Return the mechanism that spends all of the share's rho, or all of its alpha and beta.
 
-        Raises ``ValueError`` if that is too little noise for blocks of differences.
+        Raises ``ValueError`` if the noise of this share is too small for blocks that measure only
+        differences.
         """
         variance = block_variance(share, blocks, l2_sensitivity_squared)
         return cls(sum(block.size for block in blocks), blocks, l2_sensitivity_squared, variance)

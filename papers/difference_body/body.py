@@ -95,7 +95,7 @@ class Body:
         return np.asarray(np.maximum(slabs, np.array(ball, dtype=np.int64)))
 
     def noise(self, scale: Fraction, size: int, source: RandomSource) -> Integers:
-        """Independent vectors (size, d); ``scale``: of the norm in STEPS-ths."""
+        """Independent z (size, d) with P(z) proportional to exp(-||z|| / scale); ||z|| in STEPS-ths."""
         wide = scale * self.diameter / STEPS
 
         def attempt(missing: int) -> Integers:

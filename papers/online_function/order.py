@@ -103,7 +103,7 @@ class LineNeighbours(NamedTuple):
 
 
 class Markov:
-    """``positions``: (k,) of records on a line, scaled."""
+    """Answers on a line for the exponential kernel. ``positions``: (k,) of points, scaled."""
 
     def __init__(self, kernel: ExponentialKernel, positions: Floats) -> None:
         self._kernel, self._positions = kernel, positions

@@ -232,8 +232,8 @@ class SynthesisRecord(Section):
             return IMPLICATES
         return (
             f"{IMPLICATES} One unit may have {self.rows_per_unit} of the survey's records, which are not"
-            f" independent: take {self.rows_per_unit} times the squared standard errors of independent"
-            f" records as u (`combine(q, u, rows_per_unit={self.rows_per_unit})`)."
+            f" independent: compute standard errors as if they were, and take {self.rows_per_unit} times"
+            f" their squares as u (`combine(q, u, rows_per_unit={self.rows_per_unit})`)."
         )
 
     @property

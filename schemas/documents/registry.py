@@ -46,8 +46,8 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "Many releases" if manifest.scheduled else "One release",
-                "release_type_details": f"It took {total(plan.prices.values())} of a budget"
-                f" of {plan.budget.caps} that the plan states; a ledger charges every release to it"
+                "release_type_details": f"This release spent {total(plan.prices.values())}"
+                f" of the plan's budget of {plan.budget.caps}; a ledger charges every release to it"
                 f"{_composed(plan)}."
                 + " More releases of this plan follow on a schedule. The budget is never refreshed:"
                 " spent amounts stay spent, and only a decision of the publisher adds to it."
@@ -114,15 +114,13 @@ def _variant(guarantee: Guarantee) -> str:
 
 
 def _unprotected(plan: Plan) -> str:
-    rest = (
-        "in the plan in manifest.json: none of it is taken from the records"
-        f"{plan.protection.except_found}."
-    )
+    known = "the plan in manifest.json"
     if plan.adjacency.public_rows:
-        return f"The number of records, {plan.rows}, and everything else {rest}"
-    if plan.neighbours == "replace-one":
-        return f"How many units ({plan.protection.one}) there are, and everything {rest}"
-    return f"Everything {rest}"
+        known = f"the number of records ({plan.rows}), and {known}"
+    elif plan.neighbours == "replace-one":
+        known = f"the number of units ({plan.protection.one}), and {known}"
+    taken = f"nothing in the plan was taken from the records{plan.protection.except_found}"
+    return f"{known[0].upper()}{known[1:]}; {taken}."
 
 
 def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:

@@ -26,7 +26,8 @@ def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
 def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
     """How many more runs of the plan the budget covers.
 
-    For a series, count from the plan's run, or from the first run without a release in the ``ledger``.
+    For a series, count from the run after the last one charged in the ``ledger``; without a ledger,
+    from the plan's run.
     """
     if plan.series is None:
         runs = left.times(plan.requested)

@@ -12,8 +12,8 @@ from tasks.report.parts import DataTable, Drawn
 TRIED = (
     "The audit ran the program on made-up neighbouring surveys, just as for a release. It compared the"
     " width of each release's noise with the stated width, and measured how much one unit changes each"
-    " exact statistic. It cannot detect random numbers that another program can predict, outputs rarer"
-    " than about one in the number of draws, effects on other surveys, or anything outside the"
+    " exact statistic. It cannot detect random numbers that another program can predict, outputs with a"
+    " probability below about 1 / (number of draws), effects on other surveys, or anything outside the"
     " program. The loss shown is usually far below the claim.",
 )
 """What the audit did, and what no audit of outputs can detect."""

@@ -67,7 +67,8 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
         [as_text(float(value)) for as_text, value in zip(write, row, strict=True)]
         for row in zip(*shown, strict=True)
     ]
-    title = f"Records at values of {quoted(name, columns)} outside the curve, with 90% intervals"
+    of = quoted(name, columns)
+    title = f"Records at single values of {of} that the curve leaves out, with 90% intervals"
     return [DataTable(title, header, rows, file.place)]
 
 

@@ -144,9 +144,9 @@ def draw_levels(source: Source) -> Drawn:
     ]
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
-        f"Bars: the requested levels, as shares of the records. Orange lines: each value of {name} is"
-        f" an exact quantile of the records at a level within {shown} of the requested one. With 90%"
-        " probability all lines are right at once; they do not include sampling error"
+        f"Bars: the requested levels, as shares of the records. Orange lines: the level"
+        f" of each published value of {name} among the records is within {shown} of the requested one."
+        " With 90% probability all lines are right at once; they do not include sampling error"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)

@@ -42,9 +42,9 @@ def how_supported(
     if np.any(ways == 2):
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. Noise and fit"
-            " move records into wrong cells: in an accurate table at most about a tenth of the number"
-            " outside the largest cell (or 0.5% of all records), in a rough table at most about a third"
-            " (or 1.5%). A table graded noise says nothing."
+            " move records into wrong cells: in an accurate table at most about 10% of the number"
+            " outside the largest cell, in a rough table at most about 30% (or 0.5% and 1.5% of all"
+            " records, if that is more). A table graded noise says nothing."
         )
         if triples:
             text += (

@@ -58,7 +58,7 @@ class Wording(NamedTuple):
         return found._replace(groups=groups, shown=part, shares=(less, more), across=across)
 
     def event_of(self, axis: Axis, part: Part) -> Part:
-        """The part, or the rest of the column if that is the event: yes, not no; above 0, not 0."""
+        """The part of a column to name: its complement if the part is an answer such as no, or is 0."""
         cells = axis.size - axis.nullable
         rest = (part[1], cells) if part[0] == 0 else (0, part[0])
         if not 0 < part[1] - part[0] < cells or (part[0] > 0 and part[1] < cells):

@@ -103,7 +103,8 @@ def tallies(survey: Survey, domains: Sequence[Domain], how: Counting = Counting(
             )
             if rows is not None and public_rows and counts.sum() != rows:
                 raise DataError(
-                    "the survey table does not have the number of records that the plan states"
+                    f"rows: the survey table does not have the {rows} records that the plan states;"
+                    " correct `rows`, or the table"
                 )
             found |= _rolled_up(axes, cells, counts, domains)
     if rows is None or public_rows:

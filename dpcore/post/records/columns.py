@@ -26,8 +26,8 @@ from dpcore.post.tables.margins import Attributes
 class RecordColumns:
     """The k columns of records, as public facts.
 
-    ``sizes``: the number of cells of each column; ``in_order``: for each column of ordered values, how
-    many of its cells, from the first, hold values (null, the last cell, is in no order);
+    ``sizes``: the number of cells of each column; ``in_order``: for each column with ordered values,
+    its number of cells without the cell of null, which is the last;
     ``rules``: rules that all records obey; ``nested``: columns that others determine in all records.
     """
 

@@ -262,7 +262,10 @@ def common_total(agreements: Iterable[Agreement]) -> float | None:
     """
     totals = {each.total for each in agreements if each.total is not None}
     if len(totals) > 1:
-        raise ValueError("the tables are of different numbers of records")
+        stated = ", ".join(f"{total:g}" for total in sorted(totals))
+        raise ValueError(
+            f"the tables have different numbers of records ({stated}): combine tables of the same ones"
+        )
     return next(iter(totals), None)
 
 

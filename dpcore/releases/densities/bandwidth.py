@@ -32,7 +32,10 @@ class Bandwidth(ColumnQuantiles):
     def __post_init__(self) -> None:
         super().__post_init__()
         if any(axis.size > axis.cells for axis in self.measured):
-            raise ValueError("bandwidth: private needs columns without nulls and point masses")
+            raise ValueError(
+                "bandwidth: `private` is not available for columns with nulls or point masses; state a"
+                " number"
+            )
         if not (math.isfinite(self.smallest) and self.smallest > 0):
             raise ValueError("smallest: must be a positive fraction of the column's range")
 

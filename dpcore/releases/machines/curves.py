@@ -63,7 +63,7 @@ def spread_places(axis: Axis, counts: Floats) -> tuple[float, ...]:
 
 
 def terms_of(axis: Axis) -> Integers:
-    """The numbers k of the cosines for a numeric column."""
+    """The frequencies k = 1, 2, ... of the cosines for a numeric column."""
     values = axis.size - axis.nullable
     return np.arange(1, min(TERMS, max(values - 1, 1)) + 1)
 

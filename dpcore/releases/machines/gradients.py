@@ -173,9 +173,9 @@ class GradientClassifier(Release):
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
-            "phase": "sum over the coordinates of frequency * coordinate; a coordinate is a number's"
-            " place minus 0.5 (0 for null), 1 for the record's own category and for a null, and 0"
-            " otherwise",
+            "phase": "sum over the coordinates of frequency * coordinate. A number has the coordinate"
+            " place minus 0.5 (0 if null), and if it may be null, a second one: 1 if null, else 0."
+            " Categories have a coordinate each, and so has null: 1 for the record's own, else 0",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),
             "weight_of_positive": "balanced" if self.weight is None else self.weight,

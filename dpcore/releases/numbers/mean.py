@@ -235,7 +235,7 @@ class Mean(SumOverRecords):
                 "if the records spread over the whole range",
             ),
             ErrorStatement(
-                "standard error, lower bound, as a share of the interval that contains most records",
+                "standard error, at least, divided by the length of the interval of most records",
                 math.sqrt(2) * 2 / float(self.mechanism.alpha) / self.rows,
                 f"that interval contains the middle {inside:.2%} of the records",
             ),

@@ -236,8 +236,8 @@ class Prediction(Criterion):
 
 @dataclass(frozen=True)
 class MeanDifference(OfHalves):
-    """The mean difference between a column's means in groups of rows and of records, weighted by the
-    rows of each group, as a fraction of the column's range.
+    """The absolute difference between a group's mean in rows and in records, averaged over groups with
+    their rows as weights, as a fraction of the column's range.
 
     For two categories, a mean is the share of the second.  Nulls do not count; a group without records
     has the mean of all records.

@@ -49,7 +49,10 @@ def kinds_of_cells(position: int, axis: Axis, columns: RecordColumns) -> Integer
 
 
 def grouped_axis(axis: Axis, groups: Integers) -> Axis:
-    """The axis with one cell for each group of its cells (size,); null is a group, the last one."""
+    """The axis whose cells are groups of an axis's cells; null is the last group.
+
+    ``groups``: (size,) the group of each cell.
+    """
     _, first = np.unique(groups, return_index=True)
     if len(first) == axis.size:
         return axis
