@@ -158,7 +158,9 @@ def _check_registry(manifest: Manifest, text: str) -> None:
     record = yaml.safe_load(text)
     assert faults("registry.yaml", record) == []
     details = record["deployment"]["deployment_model"]["release_type_details"]
-    assert details.startswith(f"It took alpha = {decimal_text(manifest.guarantee.alpha)},")
+    assert details.startswith(
+        f"This release spent alpha = {decimal_text(manifest.guarantee.alpha)},"
+    )
     assert record["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
     assert manifest.guarantee.domain.startswith("tables that fit the plan: they have its columns")
     assert manifest.guarantee.domain in record["deployment"]["dp_variant"]["data_domain"]

@@ -316,7 +316,7 @@ def test_more_records_than_the_guarantee_is_for_are_refused(tmp_path, monkeypatc
 
 def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
     database, frame = table
-    with pytest.raises(DataError, match="^rows: the survey table does not have the") as caught:
+    with pytest.raises(DataError, match=r"^rows: the survey table does not have the") as caught:
         tally(database, Domain((AXES["age"],)), len(frame) + 1)
     assert str(len(frame)) not in str(caught.value)
     with pytest.raises(DataError, match="could not be tallied") as caught:
