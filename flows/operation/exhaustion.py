@@ -4,6 +4,7 @@ Otherwise such a schedule would fail at every due time.  Deployments that are pa
 ``budget exhausted``. Deployments that a person paused lack the tag and stay paused.
 """
 
+from pathlib import Path
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -74,7 +75,8 @@ def covered(plan: Plan, ledger: Ledger) -> bool:
     if ledger.account(plan.dataset) is None:
         return False
     try:
-        require_budget(ReleaseJob(at_its_run(plan, ledger), NEXT), ledger)
+        # Nothing is published here, and this process need not know the folder of bundles.
+        require_budget(ReleaseJob(at_its_run(plan, ledger), NEXT, Path()), ledger)
     except (BudgetError, InputError):  # no budget, or a series without another run
         return False
     return True

@@ -9,6 +9,7 @@ from httpx import ConnectError
 from flows.operation import exhaustion
 from schemas.plan import load_plan
 from tasks.ledger import ChargeRequest, Ledger, charges_of
+from tasks.workplace.places import FLOW_RUN
 from tests.bare import PLAN
 
 PAGE = 2
@@ -70,12 +71,15 @@ def test_schedules_beyond_the_first_page_are_resumed_too(granted, monkeypatch):
     assert not server.paused
 
 
-def test_a_release_of_any_name_is_not_taken_for_the_next_one(tmp_path):
+def test_a_release_of_any_name_is_not_taken_for_the_next_one(tmp_path, monkeypatch):
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN)
     plan = load_plan(path)
     ledger = Ledger(f"sqlite:///{tmp_path}/ledger.db")
     ledger.grant(plan.dataset, plan.budget.granted.budget, who="the board", why="two runs")
+    # In a process of the server, which publishes nothing and knows no folder of bundles.
+    monkeypatch.setenv(FLOW_RUN, "a run")
+    monkeypatch.delenv("DPRELEASE_OUT", raising=False)
     for release_id in ("first", "next"):
         assert exhaustion.covered(plan, ledger)
         ledger.reserve(ChargeRequest(plan.dataset, release_id, plan.digest, charges_of(plan)))
