@@ -166,7 +166,7 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """Noise (times, sizes) on all blocks; ``sample(weight, cells)`` draws noise for so many cells."""
+    """Noise (times, sizes) on all blocks; ``sample(weight, number)`` draws it for ``number`` cells."""
     starts = np.cumsum([0, *(block.size for block in blocks)])
     result = np.empty((times, int(starts[-1])), dtype=np.int64)
     # Blocks of the same weight are drawn together: a plan may have hundreds of small ones.

@@ -23,11 +23,11 @@ from dpcore.advice.usable import (
     error_scales,
     graded_distances,
     hidden_terms,
-    in_words,
     read_axes,
     relative_error,
     verdict,
 )
+from dpcore.advice.words import in_words
 from dpcore.errors import InputError
 from dpcore.releases.abilities import of_period
 from dpcore.releases.base import Release
